@@ -1,0 +1,18 @@
+# Warnings, sanitizers and ccache for every target of the project.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(mplus_options INTERFACE)
+target_compile_options(mplus_options INTERFACE -Wall -Wextra -Wshadow -Wconversion)
+if(MPLUS_WERROR)
+  target_compile_options(mplus_options INTERFACE -Werror)
+endif()
+# A product and a sum are fused only where a kernel says so: values must not depend on the compiler's taste.
+target_compile_options(mplus_options INTERFACE -ffp-contract=off)
+if(MPLUS_SANITIZE)
+  target_compile_options(mplus_options INTERFACE -fsanitize=${MPLUS_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(mplus_options INTERFACE -fsanitize=${MPLUS_SANITIZE})
+endif()

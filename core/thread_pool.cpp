@@ -1,0 +1,85 @@
+#include "mplus/core/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+
+namespace mplus {
+namespace {
+
+// A decode step runs hundreds of loops of some microseconds each, back to back: a waiting thread looks for a
+// while before it sleeps.
+constexpr int kSpins = 20'000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : threads_(threads) {
+  if (threads < 1 || threads > 1024)
+    fail(ErrorCode::invalid_argument, "threads: expected 1 to 1024, got {}", threads);
+  workers_.reserve(static_cast<std::size_t>(threads - 1));
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true);
+  generation_.fetch_add(1);
+  generation_.notify_all();
+  for (auto& t : workers_) t.join();
+}
+
+void ThreadPool::run_erased(std::int64_t items, Task task, void* context) {
+  task_ = task;
+  context_ = context;
+  items_ = items;
+  next_.store(0, std::memory_order_relaxed);
+  busy_.store(threads_ - 1, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  take_items(0);
+  for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+    if (spin < kSpins) {
+      relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void ThreadPool::take_items(int worker) {
+  for (;;) {
+    const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+    if (i >= items_) return;
+    task_(context_, i, worker);
+  }
+}
+
+void ThreadPool::work(int worker) {
+  std::uint32_t seen = 0;
+  for (;;) {
+    for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) relax();
+    generation_.wait(seen, std::memory_order_acquire);
+    seen = generation_.load(std::memory_order_acquire);
+    if (stop_.load()) return;
+    take_items(worker);
+    busy_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+int default_thread_count() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::clamp(CPU_COUNT(&set), 1, 1024);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 1024);
+}
+
+}  // namespace mplus
