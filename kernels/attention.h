@@ -1,0 +1,21 @@
+// Causal grouped-query attention over a KvCache. Queries are already rotated; the cache already holds the
+// queries' own keys and values, so query t of T sees the first rows - T + 1 + t rows. Scores are scaled by
+// 1/sqrt(e). A result's bits do not depend on the thread count.
+#pragma once
+
+#include <cstdint>
+
+#include "mplus/kernels/context.h"
+#include "mplus/kernels/kv.h"
+
+namespace mplus::kernels {
+
+// out[T, H*e] from q[T, H*e]; works block by block, nothing of size [T, rows] is kept.
+void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+            const KvShape& shape);
+
+// The softmax weights themselves, out[H, T, rows], zero where a query may not look. For inspection; slow.
+void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+                       const KvShape& shape);
+
+}  // namespace mplus::kernels

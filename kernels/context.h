@@ -1,0 +1,45 @@
+// What every operation needs beside its tensors: the threads, the numerics, and scratch memory that is kept
+// between calls. One Context per engine; one thread at a time may use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/core/thread_pool.h"
+
+namespace mplus::kernels {
+
+// exact: all arithmetic in f32. fast: quantised weights meet activations rounded to int8 in blocks of 32,
+// with exact integer dot products inside a block.
+enum class Numerics : std::uint8_t { exact, fast };
+
+class Context {
+ public:
+  Context(ThreadPool& pool, Numerics numerics);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  ThreadPool& pool() { return pool_; }
+  Numerics numerics() const { return numerics_; }
+
+  // An arena of at least size_bytes, aligned to 64 bytes; contents undefined. It grows and is kept, so a loop
+  // of equal steps allocates nothing. A worker's arena may be asked for inside ThreadPool::run by that
+  // worker; the shared one (an operation's common temporaries) only outside. Each call invalidates the
+  // arena's last.
+  std::byte* scratch(int worker, std::size_t size_bytes);
+  std::byte* shared_scratch(std::size_t size_bytes);
+
+ private:
+  ThreadPool& pool_;
+  Numerics numerics_;
+  std::vector<AlignedVector<std::byte>> arenas_;  // [threads + 1]; the last is the shared one
+};
+
+std::string_view isa_name();                 // "avx512vnni", "avx2", "neon-i8mm", "portable", …
+std::string numerics_id(Numerics numerics);  // "k1-avx512vnni-fast": values are bit-equal for equal ids
+
+}  // namespace mplus::kernels

@@ -1,0 +1,15 @@
+// Root-mean-square normalisation.
+#pragma once
+
+#include <cstdint>
+
+#include "mplus/kernels/context.h"
+
+namespace mplus::kernels {
+
+// out[t,:] = x[t,:] / sqrt(mean(x[t,:]²) + epsilon) * weight, for x[T,d]. out may equal x. The bits of a row
+// depend on that row alone.
+void rms_norm(Context& context, float* out, const float* x, const float* weight, std::int64_t T,
+              std::int64_t d, float epsilon);
+
+}  // namespace mplus::kernels

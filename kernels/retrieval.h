@@ -1,0 +1,16 @@
+// Retrieval scores of stored keys against a prompt's queries (spec section 3).
+#pragma once
+
+#include <cstdint>
+
+#include "mplus/core/dtype.h"
+#include "mplus/kernels/context.h"
+
+namespace mplus::kernels {
+
+// scores[j] = mean over t of sigmoid(q_t · key_j); q[T,d_r] f32, keys[n,d_r] f32 or bf16. One pass over the
+// keys, nothing of size [T,n]. T ≥ 1 when n > 0. A score's bits depend on q and its own key alone.
+void retrieval_scores(Context& context, float* scores, const float* q, std::int64_t T, const void* keys,
+                      DType dtype, std::int64_t n, std::int64_t d_r);
+
+}  // namespace mplus::kernels
