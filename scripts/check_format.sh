@@ -1,0 +1,7 @@
+#!/bin/sh
+# Fails if a C++ file of the project is not as .clang-format wants it, or a script is not clean under shellcheck.
+set -eu
+cd "$(dirname "$0")/.."
+find . -path ./build -prune -o -path ./.git -prune -o -type f \( -name '*.cpp' -o -name '*.h' \) -print0 |
+  xargs -0 -r clang-format-14 --dry-run --Werror
+find scripts .ci -type f \( -name '*.sh' -o -name run \) -exec shellcheck {} +

@@ -1,0 +1,65 @@
+#!/bin/bash
+# The first command: from a bare Debian 12 machine to a model that answers questions about a text it has read.
+# Installs packages, builds, fetches the default model (each only where needed), writes the shipped story into a
+# memory file and asks about its first page. On a terminal it then takes questions from you.
+set -euo pipefail
+usage="usage: scripts/start.sh [--no-questions]
+  --no-questions  on a terminal: end after the shipped questions instead of waiting for yours"
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$here"
+
+ask_person=false
+if [ -t 0 ] && [ -t 1 ]; then ask_person=true; fi
+case "${1:-}" in
+  "") ;;
+  --no-questions) ask_person=false ;;
+  -h | --help) echo "$usage"; exit 0 ;;
+  *) echo "$usage" >&2; exit 2 ;;
+esac
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "Packages"
+scripts/install_packages.sh build
+echo "All there."
+
+step "Build (preset release)"
+[ -f build/release/build.ninja ] || cmake --preset release
+# The tests share this build tree (scripts/test.sh); only the program is built here.
+cmake --build --preset release --target mplus
+
+step "Model"
+scripts/fetch_model.sh
+
+mplus=build/release/cli/mplus
+story=examples/story/lantern.txt
+memory=build/demo/lantern.safetensors
+mkdir -p build/demo
+rm -f "$memory"
+
+step "Reading $story into $memory"
+"$mplus" remember "$story" --memory "$memory"
+
+step "Questions about its first page, each in a new process that has only the memory"
+while IFS=$'\t' read -r question answer; do
+  [ -n "$question" ] || continue
+  printf '\n> %s\n' "$question"
+  "$mplus" ask "$question" --memory "$memory" --why </dev/null
+  printf '  (the page says: %s)\n' "$answer"
+done <examples/story/questions.txt
+
+if $ask_person; then
+  step "Your turn: a question about the story; an empty line ends"
+  while printf '> ' && IFS= read -r -t 300 question && [ -n "$question" ]; do
+    "$mplus" ask "$question" --memory "$memory" --why
+  done
+  echo
+fi
+
+step "The same by hand"
+cat <<END
+$mplus remember FILE --memory $memory
+$mplus ask "..." --memory $memory --why
+$mplus chat --memory $memory
+$mplus --help
+END

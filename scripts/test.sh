@@ -1,0 +1,106 @@
+#!/bin/bash
+# The second command: builds everything and runs every check the project has; ends non-zero if one of them fails.
+# With CI=true a missing model, or no test with label `model` having run, is a failure too.
+set -uo pipefail
+usage="usage: scripts/test.sh [--quick | --all]
+  --quick  release build and its tests only
+  --all    also the suite under ThreadSanitizer, and clang-tidy
+environment: CI=true             nothing may be missing
+             MPLUS_FUZZ_SECONDS  time for each fuzz target (default 20)"
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$here" || exit 1
+
+extent=normal
+case "${1:-}" in
+  "") ;;
+  --quick) extent=quick ;;
+  --all) extent=all ;;
+  -h | --help) echo "$usage"; exit 0 ;;
+  *) echo "$usage" >&2; exit 2 ;;
+esac
+
+jobs=$(nproc)
+ci=${CI:-false}
+summary=()
+failures=0
+mkdir -p build/test-logs
+touch build/test-logs/started
+
+# check NAME COMMAND…: runs it, notes outcome and time; later checks run whatever the outcome.
+check() {
+  local name=$1 started=$SECONDS outcome=passed
+  shift
+  printf '\n== %s\n' "$name"
+  if ! "$@"; then
+    outcome=FAILED
+    failures=$((failures + 1))
+  fi
+  summary+=("$(printf '%-46s %-6s %5d s' "$name" "$outcome" $((SECONDS - started)))")
+  [ "$outcome" = passed ]
+}
+
+build() { # PRESET
+  cmake --preset "$1" -DMPLUS_TESTS=ON && cmake --build --preset "$1" -j "$jobs"
+}
+
+run_tests() { # PRESET [CTEST OPTION…]
+  local preset=$1
+  shift
+  ctest --preset "$preset" -j "$jobs" --output-junit "$here/build/test-logs/$preset.xml" "$@" 2>&1 |
+    tee "build/test-logs/$preset.log"
+}
+
+build_and_test() { # PRESET TITLE [CTEST OPTION…]
+  local preset=$1 title=$2
+  shift 2
+  check "$title: build" build "$preset" && check "$title: tests" run_tests "$preset" "$@"
+}
+
+fetch_model() {
+  scripts/fetch_model.sh && return
+  [ "$ci" = true ] && return 1
+  echo "WARNING: no model, so the tests with label \`model\` are skipped." >&2
+}
+
+model_tests_ran() {
+  local count
+  count=$(python3 scripts/count_model_tests.py build/release build/test-logs/release.xml) || return 1
+  echo "$count tests with label \`model\` ran."
+  [ "$count" -gt 0 ] || [ "$ci" != true ]
+}
+
+tidy() {
+  find core io kernels memory model engine cli -name '*.cpp' -print0 |
+    xargs -0 -r -n 4 -P "$jobs" clang-tidy-14 --quiet -p build/clang --warnings-as-errors='*'
+}
+
+check "packages" scripts/install_packages.sh build test || exit 1
+check "default model" fetch_model
+build_and_test release "release (g++)"
+check "model tests ran" model_tests_ran
+if [ "$extent" != quick ]; then
+  check "format" scripts/check_format.sh
+  check "documents" python3 scripts/check_docs.py --program build/release/cli/mplus
+  build_and_test asan "ASan + UBSan"
+  check "clang: build" build clang
+  check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-20}"
+fi
+if [ "$extent" = all ]; then
+  build_and_test tsan "TSan" -LE model
+  check "clang-tidy" tidy
+fi
+
+printf '\n== Summary\n'
+printf '%s\n' "${summary[@]}"
+for preset in asan tsan release; do # the plain run last: its lines end the report
+  log=build/test-logs/$preset.log
+  if [ -f "$log" ] && [ "$log" -nt build/test-logs/started ]; then
+    printf '\n%s\n' "ctest, preset $preset:"
+    grep -E 'tests passed|tests failed|Total Test time|The following tests' "$log"
+  fi
+done
+if [ "$failures" -gt 0 ]; then
+  printf '\n%d of %d checks FAILED\n' "$failures" "${#summary[@]}"
+  exit 1
+fi
+printf '\nAll %d checks passed\n' "${#summary[@]}"
