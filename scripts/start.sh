@@ -32,8 +32,8 @@ step "Model"
 scripts/fetch_model.sh
 
 mplus=build/release/cli/mplus
-story=examples/story/lantern.txt
-memory=build/demo/lantern.safetensors
+story=examples/story/winter_light.txt
+memory=build/demo/winter_light.safetensors
 mkdir -p build/demo
 rm -f "$memory"
 
