@@ -33,6 +33,8 @@ class Gguf {
   using Value = std::variant<bool, std::uint64_t, std::int64_t, double, std::string_view, Array>;
   using Metadata = std::map<std::string, Value, std::less<>>;
 
+  struct Content;  // this room's own
+
   static Gguf open(const std::filesystem::path& path);
   // Reads bytes that someone else keeps alive. name only serves the messages.
   static Gguf parse(std::span<const std::byte> bytes, std::string_view name);
@@ -63,7 +65,6 @@ class Gguf {
   const std::filesystem::path& path() const;
 
  private:
-  struct Content;
   explicit Gguf(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
   static std::shared_ptr<Content> read(std::span<const std::byte> bytes, std::string_view name);
   std::shared_ptr<const Content> content_;

@@ -13,6 +13,8 @@
 
 namespace mplus::io {
 
+struct ModelConfig;
+
 struct LoraConfig {
   std::int64_t rank = 0;
   double alpha = 0;
@@ -47,6 +49,11 @@ struct MemoryConfig {  // 0 or empty where the files are silent
 // num_blocks·K, K0 = 0. The file is silent about C, W and M: 512, 2048 and 153600 (0 where K0 = 0).
 std::optional<MemoryConfig> parse_published_memory_config(std::string_view json_text,
                                                           std::string_view file_name);
+
+// The inverse, for writing such a checkpoint's config.json; long_term_rows per layer go into
+// ltm_initial_size. The layout has no place for C, W, M and the prompt form.
+std::string published_config_json(const ModelConfig& model, const MemoryConfig& memory,
+                                  std::string_view torch_dtype, std::int64_t long_term_rows);
 
 // From a delta's metadata and tensor names.
 MemoryConfig delta_config(const Safetensors& delta);

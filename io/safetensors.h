@@ -26,8 +26,8 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, std::stri
 
 class Safetensors {
  public:
-  // A file, an index file (*.safetensors.index.json), or a folder that holds model.safetensors.index.json or
-  // model.safetensors.
+  // A file, an index file (*.safetensors.index.json), or a folder that holds model.safetensors or, else,
+  // model.safetensors.index.json.
   static Safetensors open(const std::filesystem::path& path);
 
   const Tensor* find(std::string_view name) const;  // nullptr if absent

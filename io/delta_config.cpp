@@ -1,0 +1,169 @@
+// The metadata of an M+ delta: sizes, prompt form and recall, as strings.
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "mplus/core/error.h"
+#include "mplus/io/config_limits.h"
+#include "mplus/io/memory_config.h"
+#include "mplus/io/names.h"
+
+namespace mplus::io {
+namespace {
+
+constexpr std::string_view kFormatVersion = "1";  // absent means 1
+constexpr std::string_view kLayerPrefix = "model.layers.";
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    const std::string_view codes = "ntr\\", values = "\n\t\r\\";
+    const auto at = next == '\0' ? codes.npos : codes.find(next);
+    out += at == codes.npos ? text[i] : values[at];
+    if (at != codes.npos) ++i;
+  }
+  return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const std::string_view codes = "ntr\\", values = "\n\t\r\\";
+    const auto at = values.find(c);
+    if (at != values.npos) out += '\\';
+    out += at == values.npos ? c : codes[at];
+  }
+  return out;
+}
+
+// Reads values by key; remembers the file for messages.
+class Fields {
+ public:
+  explicit Fields(const Safetensors& file) : values_(file.metadata()), file_(file.path().string()) {}
+
+  std::optional<std::string> text(std::string_view key) const {
+    const auto at = values_.find(key);
+    if (at == values_.end()) return std::nullopt;
+    return unescaped(at->second);
+  }
+  template <class T>
+  std::optional<T> number(std::string_view key, T least, T most) const {
+    const auto value = text(key);
+    if (!value) return std::nullopt;
+    T n{};
+    const char* end = value->data() + value->size();
+    const auto [stop, error] = std::from_chars(value->data(), end, n);
+    if (error != std::errc{} || stop != end || !(n >= least && n <= most))
+      fail(ErrorCode::corrupt, "{}: metadata '{}': expected a number from {} to {}, found {}", file_, key,
+           least, most, shown(*value));
+    return n;
+  }
+  std::int64_t size(std::string_view key, std::int64_t least) const {
+    return number<std::int64_t>(key, least, kMostMemoryTokens).value_or(0);
+  }
+  std::int64_t required(std::string_view key) const {
+    if (!values_.contains(key))
+      fail(ErrorCode::corrupt, "{}: metadata '{}': expected a number, found nothing: not an M+ delta?", file_,
+           key);
+    return size(key, 1);
+  }
+  bool flag(std::string_view key) const {
+    const std::string value = text(key).value_or("false");
+    if (value != "true" && value != "false")
+      fail(ErrorCode::corrupt, "{}: metadata '{}': expected true or false, found {}", file_, key,
+           shown(value));
+    return value == "true";
+  }
+  const std::string& file() const { return file_; }
+
+ private:
+  const StringMap& values_;
+  std::string file_;
+};
+
+// The layer number of "model.layers.7.…", or nothing.
+std::optional<std::int64_t> layer_of(std::string_view name) {
+  if (!name.starts_with(kLayerPrefix)) return std::nullopt;
+  name.remove_prefix(kLayerPrefix.size());
+  std::int64_t layer = 0;
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  if (error != std::errc{} || stop == name.data() + name.size() || *stop != '.') return std::nullopt;
+  return layer;
+}
+
+// What only the tensors' names tell.
+void read_parts(const Safetensors& delta, MemoryConfig& m) {
+  std::set<std::int64_t> layers, retrieving;
+  bool two_deep = false;
+  for (const auto& [name, tensor] : delta.tensors()) {
+    const auto layer = layer_of(name);
+    if (!layer) continue;
+    layers.insert(*layer);
+    m.has_read_lora |= name.ends_with(".lora_A.decoder_adapter.weight");
+    m.has_encoder_query |= name.find(".encoder_query_proj.") != name.npos;
+    if (name.find(".self_attn.key_proj.") != name.npos) retrieving.insert(*layer);
+    two_deep |= name.ends_with(".key_proj.2.weight");
+    const bool last = name.ends_with(".key_proj.2.weight") || name.ends_with(".key_proj.weight");
+    if (last && m.d_r == 0 && !tensor.shape.empty()) m.d_r = tensor.shape[0];
+    if (name.ends_with(".lora_A.default.weight") && m.lora.rank == 0 && !tensor.shape.empty())
+      m.lora.rank = tensor.shape[0];
+  }
+  m.has_retriever = !retrieving.empty();
+  m.selector_depth = two_deep || !m.has_retriever ? 2 : 1;
+  if (retrieving != layers) m.selector_layers.assign(retrieving.begin(), retrieving.end());
+}
+
+}  // namespace
+
+MemoryConfig delta_config(const Safetensors& delta) {
+  const Fields fields(delta);
+  if (const auto version = fields.text("format_version"); version && *version != kFormatVersion)
+    fail(ErrorCode::unsupported,
+         "{}: metadata 'format_version': expected {}, found {}: made by a newer program?", fields.file(),
+         kFormatVersion, shown(*version));
+  MemoryConfig m;
+  m.K = fields.required("K");
+  m.N = fields.required("N");
+  m.K0 = fields.size("K0", 0);
+  m.M = fields.size("M", 0);
+  m.C = fields.size("C", 1);
+  m.W = fields.size("W", 1);
+  m.d_r = fields.size("d_r", 0);
+  m.vote_top = fields.size("vote_top", 0);
+  m.lora.rank = fields.number<std::int64_t>("r", 0, kMostRank).value_or(0);
+  read_parts(delta, m);
+  m.lora.alpha = fields.number<double>("alpha", 0.0, 1e9).value_or(static_cast<double>(m.lora.rank));
+  m.recall = fields.text("recall").value_or("");
+  m.prompt = fields.text("prompt").value_or("");
+  m.stop = fields.text("stop").value_or("");
+  m.chunk_form = fields.text("chunk_form").value_or("");
+  m.chat_trained = fields.flag("chat_trained");
+  m.base = fields.text("base").value_or("");
+  if (m.N < m.K)
+    fail(ErrorCode::corrupt, "{}: metadata 'N': expected at least K = {}, found {}", fields.file(), m.K, m.N);
+  return m;
+}
+
+StringMap delta_metadata(const MemoryConfig& m) {
+  StringMap out{{"format_version", std::string(kFormatVersion)},
+                {"K", fmt::format("{}", m.K)},
+                {"N", fmt::format("{}", m.N)},
+                {"K0", fmt::format("{}", m.K0)},
+                {"M", fmt::format("{}", m.M)},
+                {"d_r", fmt::format("{}", m.d_r)},
+                {"r", fmt::format("{}", m.lora.rank)},
+                {"alpha", fmt::format("{}", m.lora.alpha)},
+                {"chat_trained", m.chat_trained ? "true" : "false"}};
+  for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
+    if (n > 0) out.emplace(key, fmt::format("{}", n));
+  for (const auto& [key, text] : {std::pair{"recall", &m.recall},
+                                  {"prompt", &m.prompt},
+                                  {"stop", &m.stop},
+                                  {"chunk_form", &m.chunk_form},
+                                  {"base", &m.base}})
+    if (!text->empty()) out.emplace(key, escaped(*text));
+  return out;
+}
+
+}  // namespace mplus::io
