@@ -80,7 +80,7 @@ build_and_test release "release (g++)"
 check "model tests ran" model_tests_ran
 if [ "$extent" != quick ]; then
   check "format" scripts/check_format.sh
-  check "documents" python3 scripts/check_docs.py --program build/release/cli/mplus
+  check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
   build_and_test asan "ASan + UBSan"
   check "clang: build" build clang
   check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-20}"
