@@ -39,10 +39,12 @@ else
   exit 1
 fi
 
-echo "Installing packages:$missing"
-export DEBIAN_FRONTEND=noninteractive
+echo "Installing packages (a minute or two):$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086  # both are lists of words
-if ! { $as_root apt-get update -q && $as_root apt-get install --no-install-recommends -y -q $missing; }; then
+if ! { $as_root apt-get update -q && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -q $missing; } >"$log" 2>&1; then
+  tail -n 40 "$log" >&2
   echo "install_packages: apt-get failed (see above). Once it can reach a mirror, run again, or by hand:" >&2
   echo "  apt-get update && apt-get install --no-install-recommends -y$missing" >&2
   exit 1
