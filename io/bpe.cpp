@@ -69,7 +69,8 @@ void Bpe::merge_short(std::vector<BpeToken>& tokens) const {
         static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.begin() + n - 1) - ranks.begin());
     if (ranks[i] == kNoRank) break;
     tokens[i] = {find(tokens[i].id, tokens[i + 1].id).result, tokens[i + 1].end};
-    std::copy(tokens.begin() + static_cast<std::ptrdiff_t>(i) + 2, tokens.begin() + static_cast<std::ptrdiff_t>(n),
+    std::copy(tokens.begin() + static_cast<std::ptrdiff_t>(i) + 2,
+              tokens.begin() + static_cast<std::ptrdiff_t>(n),
               tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     std::copy(ranks.begin() + i + 1, ranks.begin() + n - 1, ranks.begin() + i);
     --n;
@@ -79,8 +80,8 @@ void Bpe::merge_short(std::vector<BpeToken>& tokens) const {
   tokens.resize(n);
 }
 
-// Puts the pair that starts at link `left` on the heap, if it has a merge. Rank above, place below: the smallest
-// number is the pair to join next.
+// Puts the pair that starts at link `left` on the heap, if it has a merge. Rank above, place below: the
+// smallest number is the pair to join next.
 void Bpe::push_pair(BpeScratch& scratch, std::int32_t left) const {
   const std::int32_t right = scratch.links[static_cast<std::size_t>(left)].next;
   if (right < 0) return;

@@ -1,5 +1,6 @@
-// Byte-pair encoding of one piece of text: start from single bytes, and join, again and again, the pair that was
-// learnt first; of equal ones the leftmost. Immutable after construction; each thread brings its own BpeScratch.
+// Byte-pair encoding of one piece of text: start from single bytes, and join, again and again, the pair that
+// was learnt first; of equal ones the leftmost. Immutable after construction; each thread brings its own
+// BpeScratch.
 #pragma once
 
 #include <array>

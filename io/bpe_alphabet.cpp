@@ -41,6 +41,12 @@ std::optional<std::uint8_t> char_to_byte(char32_t c) {
   return std::nullopt;
 }
 
+std::string spelled_byte(std::uint8_t byte) {
+  const char32_t c = byte_to_char(byte);
+  if (c < 0x80) return {static_cast<char>(c)};
+  return {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 0x3f))};
+}
+
 std::optional<std::string> spelled_bytes(std::string_view token) {
   std::string bytes;
   bytes.reserve(token.size());

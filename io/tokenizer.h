@@ -1,6 +1,7 @@
-// Text to token ids and back: byte-level BPE, id for id what Hugging Face's `tokenizers` makes of the same file.
-// Read from tokenizer.json or from a GGUF's metadata. Immutable once loaded; any number of threads may use one
-// Tokenizer (or copies, which share everything) at the same time. A StreamDecoder belongs to one thread.
+// Text to token ids and back: byte-level BPE, id for id what Hugging Face's `tokenizers` makes of the same
+// file. Read from tokenizer.json or from a GGUF's metadata. Immutable once loaded; any number of threads may
+// use one Tokenizer (or copies, which share everything) at the same time. A StreamDecoder belongs to one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -56,13 +57,14 @@ class Tokenizer {
 
  private:
   struct Data;
+  class Encoder;
   explicit Tokenizer(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
 };
 
-// Ids to text, piece by piece, for showing while a model generates. Whatever comes out is valid UTF-8: the start
-// of a character waits for its rest, and bytes that can no longer become one turn into U+FFFD, as many as
-// decoding everything at once would give.
+// Ids to text, piece by piece, for showing while a model generates. Whatever comes out is valid UTF-8: the
+// start of a character waits for its rest, and bytes that can no longer become one turn into U+FFFD, as many
+// as decoding everything at once would give.
 class StreamDecoder {
  public:
   explicit StreamDecoder(Tokenizer tokenizer, bool skip_specials = true);
