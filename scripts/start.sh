@@ -51,7 +51,7 @@ done <examples/story/questions.txt
 if $ask_person; then
   step "Your turn: a question about the story; an empty line ends"
   while printf '> ' && IFS= read -r -t 300 question && [ -n "$question" ]; do
-    "$mplus" ask "$question" --memory "$memory" --why
+    "$mplus" ask "$question" --memory "$memory" --why || true # a mistake must not end the conversation
   done
   echo
 fi
