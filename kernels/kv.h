@@ -27,7 +27,7 @@ struct KvShape {
 // Copies n stored rows (k and v before RoPE, each [G*e], f32 or bf16) behind the filled ones, turns the keys
 // at first_position, first_position + 1, … and advances cache.rows. The table must hold those positions.
 void append_rows(Context& context, KvCache& cache, const KvShape& shape, DType dtype,
-                 const void* const* k_rows, const void* const* v_rows, std::int64_t n, const RopeTable& table,
-                 std::int64_t first_position);
+                 const void* const* k_rows, const void* const* v_rows, std::int64_t n,
+                 const RopeTable& angles, std::int64_t first_position);
 
 }  // namespace mplus::kernels

@@ -30,7 +30,7 @@ class RopeTable {
 
 // Turns every head of x[T, heads*e] in place; row t stands at first_position + t. Rows are row_stride floats
 // apart (0 means heads*e).
-void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& table,
+void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
           std::int64_t first_position, std::int64_t row_stride = 0);
 
 }  // namespace mplus::kernels

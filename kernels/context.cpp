@@ -1,0 +1,28 @@
+#include "mplus/kernels/context.h"
+
+#include "mplus/core/error.h"
+
+namespace mplus::kernels {
+namespace {
+
+std::byte* grown(AlignedVector<std::byte>& arena, std::size_t size_bytes) {
+  if (arena.size() < size_bytes) {
+    arena.clear();  // nothing to keep: growing must not copy
+    arena.resize(size_bytes + size_bytes / 4);
+  }
+  return arena.data();
+}
+
+}  // namespace
+
+Context::Context(ThreadPool& pool, Numerics numerics)
+    : pool_(pool), numerics_(numerics), arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
+
+std::byte* Context::scratch(int worker, std::size_t size_bytes) {
+  MPLUS_CHECK(worker >= 0 && worker < pool_.size(), "worker {} of {}", worker, pool_.size());
+  return grown(arenas_[static_cast<std::size_t>(worker)], size_bytes);
+}
+
+std::byte* Context::shared_scratch(std::size_t size_bytes) { return grown(arenas_.back(), size_bytes); }
+
+}  // namespace mplus::kernels

@@ -1,0 +1,81 @@
+// out[T,o] in f32: a panel of weights is turned into f32 columns once, then all rows of x run through it.
+#include "mplus/kernels/isa/dequantise.h"
+#include "mplus/kernels/isa/kernels.h"
+#include "mplus/kernels/isa/tile.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+namespace {
+
+// Lanes past the last row repeat it; their results are not stored.
+template <DType kType>
+void pack(float* out, const LinearJob& job, std::int64_t row0) {
+  const std::byte* base = job.w + row0 * job.row_bytes;
+  const std::int64_t last = job.outputs - 1 - row0;
+  for (int n = 0; n < kTileVectors; ++n) {
+    I offsets{};
+    F row_scale{};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::int64_t row = min_of<std::int64_t>(n * kLanes + lane, last);
+      offsets[lane] = static_cast<std::int32_t>(row * job.row_bytes);
+      if (kType == DType::i8) row_scale[lane] = job.row_scales[row0 + row];
+    }
+    if constexpr (is_quantised(kType)) {
+      pack_blocks<kType>(out + n * kLanes, kPanel, base, offsets, job.inputs);
+    } else {
+      pack_columns<kType>(out + n * kLanes, kPanel, base, offsets, job.inputs, row_scale);
+    }
+  }
+}
+
+void pack_panel(float* out, const LinearJob& job, std::int64_t row0) {
+  switch (job.dtype) {
+    case DType::f32:
+      return pack<DType::f32>(out, job, row0);
+    case DType::f16:
+      return pack<DType::f16>(out, job, row0);
+    case DType::bf16:
+      return pack<DType::bf16>(out, job, row0);
+    case DType::i8:
+      return pack<DType::i8>(out, job, row0);
+    case DType::q8_0:
+      return pack<DType::q8_0>(out, job, row0);
+    case DType::q4_0:
+      return pack<DType::q4_0>(out, job, row0);
+    case DType::q4_1:
+      return pack<DType::q4_1>(out, job, row0);
+    default:
+      return;  // linear() lets no other type through
+  }
+}
+
+MPLUS_INLINE void put(float* out, F value, std::int64_t count, float scale, bool accumulate) {
+  value = value * scale;
+  if (count >= kLanes) {
+    store(out, accumulate ? load(out) + value : value);
+  } else if (count > 0) {
+    store_partial(out, accumulate ? load_partial(out, count) + value : value, count);
+  }
+}
+
+}  // namespace
+
+std::size_t batched_f32_scratch(std::int64_t inputs) { return static_cast<std::size_t>(inputs * kPanel) * 4; }
+
+void batched_f32(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                 std::byte* scratch) {
+  const std::int64_t row0 = panel * kPanel;
+  const std::int64_t valid = min_of<std::int64_t>(kPanel, job.outputs - row0);
+  float* packed = reinterpret_cast<float*>(scratch);
+  pack_panel(packed, job, row0);
+  for_tiles<kTileRows>(t0, t1, [&]<int M>(std::int64_t t) {
+    F acc[M][kTileVectors] = {};
+    tile(acc, job.x + t * job.inputs, job.inputs, 1, packed, kPanel, job.inputs);
+    for (int m = 0; m < M; ++m) {
+      float* out = job.out + (t + m) * job.out_stride + row0;
+      for (int n = 0; n < kTileVectors; ++n)
+        put(out + n * kLanes, acc[m][n], valid - n * kLanes, job.scale, job.accumulate);
+    }
+  });
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,88 @@
+// out[1,o] in f32, lanes along the inputs: weights are read once, in file order.
+#include "mplus/kernels/isa/dequantise.h"
+#include "mplus/kernels/isa/kernels.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+namespace {
+
+constexpr std::int64_t kRows = 4;  // rows that share the loads of x
+
+template <DType kType, int R>
+MPLUS_INLINE void plain_rows(float (&out)[R], const LinearJob& job, std::int64_t row) {
+  const std::byte* w = job.w + row * job.row_bytes;
+  F acc[R] = {};
+  std::int64_t i = 0;
+  const auto row_scale = [&](int r) { return kType == DType::i8 ? job.row_scales[row + r] : 1.0f; };
+  for (; i + kLanes <= job.inputs; i += kLanes) {
+    const F x = load(job.x + i);
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      acc[r] = fma(elements<kType>(w + r * job.row_bytes, i, row_scale(r)), x, acc[r]);
+    }
+  }
+  for (int r = 0; r < R; ++r) out[r] = sum(acc[r]);
+  for (; i < job.inputs; ++i)
+    for (int r = 0; r < R; ++r) out[r] += element<kType>(w + r * job.row_bytes, i, row_scale(r)) * job.x[i];
+}
+
+template <DType kType, int R>
+MPLUS_INLINE void block_rows(float (&out)[R], const LinearJob& job, std::int64_t row) {
+  constexpr std::int64_t kBytes = kType == DType::q8_0 ? 34 : kType == DType::q4_0 ? 18 : 20;
+  const std::byte* w = job.w + row * job.row_bytes;
+  F acc[R][2] = {};
+  for (std::int64_t b = 0; b < job.inputs / 32; ++b, w += kBytes) {
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      F values[kBlockVectors];
+      block<kType>(values, w + r * job.row_bytes);
+      MPLUS_UNROLL for (int v = 0; v < kBlockVectors; ++v) {
+        acc[r][v % 2] = fma(values[v], load(job.x + b * 32 + v * kLanes), acc[r][v % 2]);
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) out[r] = sum(acc[r][0] + acc[r][1]);
+}
+
+template <DType kType, int R>
+MPLUS_INLINE void rows_at(const LinearJob& job, std::int64_t row) {
+  float value[R];
+  if constexpr (is_quantised(kType)) {
+    block_rows<kType>(value, job, row);
+  } else {
+    plain_rows<kType>(value, job, row);
+  }
+  for (int r = 0; r < R; ++r) {
+    const float scaled = job.scale * value[r];
+    job.out[row + r] = job.accumulate ? job.out[row + r] + scaled : scaled;
+  }
+}
+
+template <DType kType>
+void run(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
+  std::int64_t row = row0;
+  for (; row + kRows <= row1; row += kRows) rows_at<kType, kRows>(job, row);
+  for (; row < row1; ++row) rows_at<kType, 1>(job, row);
+}
+
+}  // namespace
+
+void vector_f32(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
+  switch (job.dtype) {
+    case DType::f32:
+      return run<DType::f32>(job, row0, row1);
+    case DType::f16:
+      return run<DType::f16>(job, row0, row1);
+    case DType::bf16:
+      return run<DType::bf16>(job, row0, row1);
+    case DType::i8:
+      return run<DType::i8>(job, row0, row1);
+    case DType::q8_0:
+      return run<DType::q8_0>(job, row0, row1);
+    case DType::q4_0:
+      return run<DType::q4_0>(job, row0, row1);
+    case DType::q4_1:
+      return run<DType::q4_1>(job, row0, row1);
+    default:
+      return;  // linear() lets no other type through
+  }
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

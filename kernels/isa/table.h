@@ -1,0 +1,99 @@
+// What one instruction set offers: plain functions over plain ranges, without threads, allocation or checks.
+// The files of this folder are compiled once per instruction set, each time into its own namespace; the
+// operations above choose a Table at run time and cut the work. Files here include nothing with inline
+// functions of other namespaces: a linker that keeps one copy of such a function could keep the one built for
+// a processor we are not on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mplus/core/dtype.h"
+
+namespace mplus::kernels {
+
+// Activations rounded to int8 in blocks of 32: x ≈ scale * q. `bias` is what an integer dot product starts
+// from, to undo the offset that this instruction set stores weights with; `scaled_sum` is scale * Σq.
+struct QuantisedRows {
+  std::int8_t* q = nullptr;      // [T, i]
+  float* scale = nullptr;        // [T, i/32]
+  float* scaled_sum = nullptr;   // [T, i/32]
+  std::int32_t* bias = nullptr;  // [T, i/32]
+};
+
+struct LinearJob {
+  float* out = nullptr;
+  const float* x = nullptr;  // [T, inputs]
+  const std::byte* w = nullptr;
+  const float* row_scales = nullptr;  // i8 only
+  DType dtype = DType::f32;
+  std::int64_t T = 0;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t out_stride = 0;
+  float scale = 1.0f;
+  bool accumulate = false;
+  QuantisedRows quantised;
+};
+
+struct AttendJob {
+  float* out = nullptr;           // [T, H*e]
+  const float* q = nullptr;       // [T, H*e]
+  const float* keys = nullptr;    // [G, capacity, e]
+  const float* values = nullptr;  // [G, capacity, e]
+  std::int64_t T = 0;
+  std::int64_t rows = 0;
+  std::int64_t capacity = 0;
+  std::int64_t heads = 0;
+  std::int64_t groups = 0;
+  std::int64_t head_size = 0;
+  float scale = 1.0f;
+};
+
+inline constexpr std::int64_t kDecodeChunk = 256;  // cache rows of one item of a single query's attention
+
+struct Table {
+  const char* name;
+  std::int64_t panel;     // outputs (or queries) that a batched f32 item works on
+  std::int64_t panel_i8;  // outputs of a batched int8 item
+
+  // Linear. Batched items pack one panel of weights into scratch and run rows [t0, t1) through it.
+  void (*quantise)(const LinearJob&, std::int64_t t0, std::int64_t t1);
+  void (*batched_f32)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                      std::byte* scratch);
+  void (*batched_i8)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                     std::byte* scratch);
+  void (*vector_f32)(const LinearJob&, std::int64_t row0, std::int64_t row1);  // T == 1
+  void (*vector_i8)(const LinearJob&, std::int64_t row0, std::int64_t row1);   // T == 1
+  std::size_t (*batched_f32_scratch)(std::int64_t inputs);
+  std::size_t (*batched_i8_scratch)(std::int64_t inputs);
+
+  // Attention: one panel of (query, head) pairs of a group; or one chunk of cache rows for all heads of a
+  // group and a single query, leaving [H/G, e + 2] partial results: weighted values, then maximum and sum.
+  void (*attend_panel)(const AttendJob&, std::int64_t group, std::int64_t panel, std::byte* scratch);
+  void (*attend_chunk)(const AttendJob&, std::int64_t t, std::int64_t group, std::int64_t chunk,
+                       float* partial, std::byte* scratch);
+  void (*attend_merge)(const AttendJob&, std::int64_t t, std::int64_t group, const float* partials,
+                       std::int64_t chunks);
+  std::size_t (*attend_panel_scratch)(std::int64_t head_size);
+  std::size_t (*attend_chunk_scratch)();
+
+  // Retrieval: q is packed once (pack_queries), then keys [j0, j1) are scored.
+  std::size_t (*packed_queries_size)(std::int64_t T, std::int64_t d_r);
+  void (*pack_queries)(float* packed, const float* q, std::int64_t T, std::int64_t d_r);
+  std::size_t (*score_scratch)(std::int64_t d_r);
+  void (*score_keys)(float* scores, const float* packed, std::int64_t T, const std::byte* keys, DType dtype,
+                     std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+
+  // Element-wise and row-wise.
+  void (*rms_norm_row)(float* out, const float* x, const float* weight, std::int64_t d, float epsilon);
+  void (*swiglu)(float* out, const float* gate, const float* up, std::int64_t n);
+  void (*silu)(float* x, std::int64_t n);
+  void (*add)(float* x, const float* y, std::int64_t n);
+  void (*rotate)(float* out, const float* x, const float* cos, const float* sin, std::int64_t half);
+  void (*to_f32)(float* out, const void* in, DType dtype, std::int64_t n);
+  void (*from_f32)(void* out, DType dtype, const float* in, std::int64_t n);
+};
+
+}  // namespace mplus::kernels
