@@ -8,6 +8,7 @@ Checked in every Markdown file of the tree (fixtures aside):
   * `mplus SUBCOMMAND --option` is known to the program's own --help (needs --program)
   * `scripts/NAME.sh --option` is known to that script's --help
   * `cmake --preset NAME` stands in CMakePresets.json
+  * a comment in the sources that refers to docs/NAME.md, "Title" finds that page and that title
   * README.md has fewer than 150 lines, and nothing was left to be filled in
 --self-test feeds the checks false statements and fails if one gets through.
 """
@@ -108,6 +109,26 @@ def check_paths(path, text, top_level, base_names):
                 yield number, f"{word}: there is no such file or folder"
 
 
+def sources():
+    for ending in ("*.h", "*.cpp", "*.cmake", "CMakeLists.txt"):
+        for path in sorted(ROOT.rglob(ending)):
+            if not path.relative_to(ROOT).as_posix().startswith(tuple(folder + "/" for folder in NOT_OURS)):
+                yield path
+
+
+def check_source(text):
+    """A comment's `docs/NAME.md, "Title"`: the title is a heading of that page or opens a paragraph in bold."""
+    joined = re.sub(r"\n\s*(//|#)\s*", " ", text)  # a reference may run over the end of a line
+    for page, title in re.findall(r'(docs/[\w.]+\.md)(?:, "([^"\n]+)")?', joined):
+        number = next((n for n, line in enumerate(text.splitlines(), 1) if page in line), 1)
+        if not (ROOT / page).exists():
+            yield number, f"{page}: there is no such page"
+            continue
+        titles = re.findall(r"^(?:#+ +|\*\*)(.+?)\.?(?:\*\*|\s*$)", (ROOT / page).read_text(), re.MULTILINE)
+        if title and title not in titles:
+            yield number, f'{page}, "{title}": that page has no such title'
+
+
 class Help:
     """What a program says of itself with --help, asked once for each subcommand."""
 
@@ -206,11 +227,16 @@ def self_test(checker):
     true = ["`core/error.h`", "`mplus/core/error.h`", "`cmake --preset release`", "`scripts/test.sh --quick`",
             "`build/release/cli/mplus`", "a/b in prose", "`$MPLUS_HOME/models`", "[a](CMakeLists.txt)"]
     if checker.program:
-        false += ["`mplus nosuchcommand`", "`mplus ask --no-such-option`", "```\nmplus remember F --no-such-option\n```"]
+        false += ["`mplus nosuchcommand`", "`mplus ask --no-such-option`",
+                  "```\nmplus remember F --no-such-option\n```"]
         true += ["`mplus ask \"why?\" --memory FILE --why`", "`mplus --help`"]
     path = ROOT / "SELF_TEST.md"  # stands for a document in the root; never written
     passed = [text for text in false if not list(checker.check(path, text))]
     blamed = [text for text in true if list(checker.check(path, text))]
+    passed += [text for text in ('// (docs/architecture.md, "No such title")', "// docs/no_such_page.md")
+               if not list(check_source(text))]
+    blamed += [text for text in ('// (docs/architecture.md,\n// "Recall")', "// see docs/architecture.md")
+               if list(check_source(text))]
     for text in passed:
         print(f"self-test: a false statement got through: {text!r}")
     for text in blamed:
@@ -232,6 +258,10 @@ def main():
     for path in documents():
         count += 1
         for number, message in checker.check(path, path.read_text()):
+            print(f"{path.relative_to(ROOT)}:{number}: {message}")
+            good = False
+    for path in sources():
+        for number, message in check_source(path.read_text(errors="replace")):
             print(f"{path.relative_to(ROOT)}:{number}: {message}")
             good = False
     print(f"{count} documents checked" + ("" if program else ", commands of mplus not (no --program)"))
