@@ -1,0 +1,187 @@
+#include "mplus/kernels/attention.h"
+
+#include <algorithm>
+
+#include "mplus/kernels/rope.h"
+#include "operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+class AttentionTest : public IsaTest {};
+MPLUS_FOR_EVERY_ISA(AttentionTest);
+
+struct Operands {
+  KvShape shape;
+  std::int64_t T;
+  std::vector<float> q, keys, values;
+  KvCache cache;
+
+  Operands(std::int64_t T_, std::int64_t rows, KvShape s, std::uint64_t seed, float size = 2.0f)
+      : shape(s), T(T_) {
+    Random random(seed);
+    const std::int64_t capacity = rows + 5;
+    q = random.values(T * s.heads * s.head_size, size);
+    keys = random.values(s.groups * capacity * s.head_size, size);
+    values = random.values(s.groups * capacity * s.head_size);
+    cache = {keys.data(), values.data(), rows, capacity};
+  }
+  std::int64_t size() const { return T * shape.heads * shape.head_size; }
+};
+
+// Weights of one query in double precision, over the rows it sees.
+std::vector<double> softmax(const Operands& o, std::int64_t t, std::int64_t h, double& largest_score) {
+  const std::int64_t e = o.shape.head_size, seen = o.cache.rows - o.T + 1 + t;
+  const float* q = o.q.data() + (t * o.shape.heads + h) * e;
+  const float* keys = o.cache.keys + h / (o.shape.heads / o.shape.groups) * o.cache.capacity * e;
+  std::vector<double> weights(static_cast<std::size_t>(seen));
+  double maximum = -1e300, total = 0.0;
+  largest_score = 0.0;
+  for (std::int64_t j = 0; j < seen; ++j) {
+    double score = 0.0, magnitude = 0.0;
+    for (std::int64_t i = 0; i < e; ++i) {
+      const double term = static_cast<double>(q[i]) * static_cast<double>(keys[j * e + i]);
+      score += term;
+      magnitude += std::abs(term);
+    }
+    const double root = std::sqrt(static_cast<double>(e));
+    weights[static_cast<std::size_t>(j)] = score / root;
+    maximum = std::max(maximum, score / root);
+    largest_score = std::max(largest_score, magnitude / root);
+  }
+  for (double& w : weights) total += w = std::exp(w - maximum);
+  for (double& w : weights) w /= total;
+  return weights;
+}
+
+// A score errs by (e + 4) epsilon Σ|terms|, so a weight by twice that relatively, with a few ulp for exp; the
+// mean over `seen` rows adds a chain of that many roundings. |values| < 1.
+double bound_of(const Operands& o, double largest_score, std::int64_t seen) {
+  const auto e = static_cast<double>(o.shape.head_size);
+  return kEpsilon * (2.0 * (e + 4.0) * largest_score + 2.0 * static_cast<double>(seen) + 16.0);
+}
+
+void check(Context& context, const Operands& o) {
+  const std::int64_t e = o.shape.head_size, sharing = o.shape.heads / o.shape.groups;
+  std::vector<float> out(static_cast<std::size_t>(o.size()), std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> taps(static_cast<std::size_t>(o.shape.heads * o.T * o.cache.rows), 7.0f);
+  attend(context, out.data(), o.q.data(), o.T, o.cache, o.shape);
+  attention_weights(context, taps.data(), o.q.data(), o.T, o.cache, o.shape);
+  for (std::int64_t t = 0; t < o.T; ++t) {
+    for (std::int64_t h = 0; h < o.shape.heads; ++h) {
+      double largest = 0.0;
+      const std::vector<double> weights = softmax(o, t, h, largest);
+      const auto seen = static_cast<std::int64_t>(weights.size());
+      const double bound = bound_of(o, largest, seen);
+      const float* values = o.cache.values + h / sharing * o.cache.capacity * e;
+      for (std::int64_t i = 0; i < e; ++i) {
+        double wanted = 0.0;
+        for (std::int64_t j = 0; j < seen; ++j)
+          wanted += weights[static_cast<std::size_t>(j)] * static_cast<double>(values[j * e + i]);
+        const float got = out[static_cast<std::size_t>((t * o.shape.heads + h) * e + i)];
+        ASSERT_NEAR(got, wanted, bound)
+            << "query " << t << " of " << o.T << ", head " << h << ", element " << i;
+      }
+      const float* tap = taps.data() + (h * o.T + t) * o.cache.rows;
+      for (std::int64_t j = 0; j < o.cache.rows; ++j)
+        ASSERT_NEAR(tap[j], j < seen ? weights[static_cast<std::size_t>(j)] : 0.0, bound) << "weight " << j;
+    }
+  }
+}
+
+TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
+  ThreadPool pool(2);
+  Context context(pool, Numerics::exact);
+  const KvShape shapes[] = {{1, 1, 2}, {4, 2, 8}, {3, 3, 20}, {9, 3, 64}, {8, 1, 34}};
+  for (const KvShape& shape : shapes) {
+    for (const auto& [T, rows] : {std::pair{0, 0},
+                                  {0, 9},
+                                  {1, 1},
+                                  {1, 2},
+                                  {1, 257},
+                                  {2, 2},
+                                  {3, 300},
+                                  {4, 4},
+                                  {5, 70},
+                                  {17, 17},
+                                  {33, 130},
+                                  {70, 71}})
+      check(context, Operands(T, rows, shape, static_cast<std::uint64_t>(T * 1000 + rows)));
+  }
+  check(context, Operands(270, 300, {2, 1, 16}, 1));
+  check(context, Operands(1, 1500, {9, 3, 64}, 2));
+}
+
+TEST_P(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
+  ThreadPool pool(1);
+  Context context(pool, Numerics::exact);
+  for (const std::int64_t T : {1, 20}) check(context, Operands(T, 150, {2, 1, 16}, 3, 12.0f));
+}
+
+TEST_P(AttentionTest, BitsDoNotDependOnThreads) {
+  ThreadPool one(1), three(3);
+  Context alone(one, Numerics::exact), shared(three, Numerics::exact);
+  for (const auto& [T, rows] : {std::pair{1, 1400}, {3, 600}, {60, 400}}) {
+    const Operands o(T, rows, {9, 3, 64}, 11);
+    std::vector<float> a(static_cast<std::size_t>(o.size())), b(a.size());
+    attend(alone, a.data(), o.q.data(), o.T, o.cache, o.shape);
+    attend(shared, b.data(), o.q.data(), o.T, o.cache, o.shape);
+    ASSERT_TRUE(same_bits(a.data(), b.data(), o.size())) << T << " queries";
+  }
+}
+
+// Queries among many: the last ones have the same bits when they come without their predecessors.
+TEST_P(AttentionTest, BitsOfAQueryDoNotDependOnItsNeighbours) {
+  ThreadPool pool(1);
+  Context context(pool, Numerics::exact);
+  const Operands o(60, 200, {9, 3, 64}, 12);
+  const std::int64_t width = o.shape.heads * o.shape.head_size;
+  std::vector<float> all(static_cast<std::size_t>(o.size())), some(all.size());
+  attend(context, all.data(), o.q.data(), o.T, o.cache, o.shape);
+  for (const std::int64_t last : {4, 11, 37}) {
+    const std::int64_t from = (o.T - last) * width;
+    attend(context, some.data(), o.q.data() + from, last, o.cache, o.shape);
+    ASSERT_TRUE(same_bits(all.data() + from, some.data(), last * width)) << last << " queries";
+  }
+}
+
+// append_rows is a copy, a rotation of the keys and nothing else.
+TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
+  ThreadPool pool(2);
+  Context context(pool, Numerics::exact);
+  const KvShape shape{6, 3, 12};
+  const std::int64_t width = shape.groups * shape.head_size, capacity = 90;
+  RopeTable table({1.0f, 0.5f, 0.2f, 0.1f, 0.01f, 0.001f});
+  table.reserve(500);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::int64_t n : {0, 1, 5, 77}) {
+      Random random(static_cast<std::uint64_t>(n));
+      const Weights k = random_weights(random, dtype, n, width), v = random_weights(random, dtype, n, width);
+      std::vector<const void*> k_rows, v_rows;
+      for (std::int64_t r = 0; r < n; ++r) {
+        k_rows.push_back(k.matrix().row(r));
+        v_rows.push_back(v.matrix().row(r));
+      }
+      std::vector<float> keys(static_cast<std::size_t>(shape.groups * capacity * shape.head_size), 9.0f);
+      std::vector<float> values = keys;
+      KvCache cache{keys.data(), values.data(), 4, capacity};
+      append_rows(context, cache, shape, dtype, k_rows.data(), v_rows.data(), n, table, 300);
+      ASSERT_EQ(cache.rows, 4 + n);
+      std::vector<float> rotated = k.values;
+      rope(context, rotated.data(), n, shape.groups, table, 300, 0);
+      for (std::int64_t g = 0; g < shape.groups; ++g) {
+        for (std::int64_t r = 0; r < n; ++r) {
+          const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,
+                             from = r * width + g * shape.head_size;
+          ASSERT_TRUE(same_bits(keys.data() + at, rotated.data() + from, shape.head_size));
+          ASSERT_TRUE(same_bits(values.data() + at, v.values.data() + from, shape.head_size));
+        }
+        for (std::int64_t i = 0; i < 4 * shape.head_size; ++i)
+          ASSERT_EQ(keys[static_cast<std::size_t>(g * capacity * shape.head_size + i)], 9.0f);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels

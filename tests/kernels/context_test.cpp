@@ -1,0 +1,49 @@
+#include "mplus/kernels/context.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+TEST(Context, ScratchIsAlignedAndKept) {
+  ThreadPool pool(3);
+  Context context(pool, Numerics::fast);
+  for (int worker = 0; worker < 3; ++worker) {
+    std::byte* at = context.scratch(worker, 1000);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 64, 0u);
+    EXPECT_EQ(context.scratch(worker, 10), at);
+    EXPECT_EQ(context.scratch(worker, 1000), at);
+    std::fill(at, at + 1000, std::byte{1});
+  }
+  EXPECT_NE(context.scratch(0, 1000), context.scratch(1, 1000));
+  EXPECT_NE(context.scratch(0, 1000), context.shared_scratch(1000));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(context.scratch(0, 1 << 20)) % 64, 0u);
+}
+
+TEST(Isa, IdsNameTheSetAndTheNumerics) {
+  const auto sets = runnable_isas();
+  ASSERT_FALSE(sets.empty());
+  EXPECT_EQ(sets.back(), "portable");
+  for (const auto name : sets) {
+    force_isa(name);
+    EXPECT_EQ(isa_name(), name);
+    EXPECT_EQ(numerics_id(Numerics::fast), "k1-" + std::string(name) + "-fast");
+    EXPECT_EQ(numerics_id(Numerics::exact), "k1-" + std::string(name) + "-exact");
+  }
+  force_isa(sets.front());
+}
+
+TEST(Isa, AnUnknownSetIsAnError) {
+  try {
+    force_isa("abacus");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels

@@ -1,0 +1,193 @@
+#include "mplus/kernels/linear.h"
+
+#include "mplus/core/error.h"
+#include "operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+constexpr DType kTypes[] = {DType::f32,  DType::f16,  DType::bf16, DType::i8,
+                            DType::q8_0, DType::q4_0, DType::q4_1};
+
+class LinearTest : public IsaTest {};
+MPLUS_FOR_EVERY_ISA(LinearTest);
+
+struct Case {
+  std::int64_t T, inputs, outputs;
+};
+
+// What fast numerics may add: activations rounded to int8, at most half a step of max|x|/127 (and the
+// rounding of the step itself) for each element of a block; a block whose step is below 2^-120 counts as
+// zero.
+std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
+  std::vector<double> errors(static_cast<std::size_t>(inputs));
+  for (std::int64_t b = 0; b < inputs; b += 32) {
+    double largest = 0.0;
+    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
+      largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
+      errors[static_cast<std::size_t>(i)] =
+          largest / 127.0 < 0x1p-120 ? largest : largest / 127.0 * (0.5 + 127.0 * 4.0 * kEpsilon);
+  }
+  return errors;
+}
+
+// A chain of n fused or separate f32 operations errs by at most (n + 2) * epsilon * Σ|terms|, plus, in fast
+// numerics, Σ |w| * (error of x). Q4_1 there sums scale * q and minimum apart: |scale * q| + |minimum| can be
+// larger than |w|; both are below the block's bound used here.
+void check_row(const Weights& w, const float* x, const float* out, const float* before, float scale,
+               bool integer) {
+  const std::vector<double> errors = activation_errors(x, w.cols);
+  for (std::int64_t o = 0; o < w.rows; ++o) {
+    double exact = 0.0, magnitude = 0.0, rounding = 0.0;
+    for (std::int64_t i = 0; i < w.cols; ++i) {
+      const auto weight = static_cast<double>(w.values[static_cast<std::size_t>(o * w.cols + i)]);
+      const auto at = static_cast<double>(x[i]);
+      exact += weight * at;
+      const double parts = w.dtype == DType::q4_1 ? 2.0 + std::abs(weight) : std::abs(weight);
+      magnitude += parts * (std::abs(at) + (integer ? errors[static_cast<std::size_t>(i)] : 0.0));
+      if (integer) rounding += std::abs(weight) * errors[static_cast<std::size_t>(i)];
+    }
+    const double start = before == nullptr ? 0.0 : static_cast<double>(before[o]);
+    const double wanted = start + static_cast<double>(scale) * exact;
+    const double bound = std::abs(static_cast<double>(scale)) *
+                             ((static_cast<double>(w.cols) + 8.0) * kEpsilon * magnitude + rounding) +
+                         2.0 * kEpsilon * (std::abs(start) + std::abs(wanted));
+    ASSERT_LE(std::abs(static_cast<double>(out[o]) - wanted), bound)
+        << dtype_name(w.dtype) << " output " << o << " of " << w.rows << ", " << w.cols << " inputs";
+  }
+}
+
+void check_case(Context& context, DType dtype, const Case& c, Rows rows, bool accumulate) {
+  Random random(static_cast<std::uint64_t>(c.T * 1'000'003 + c.inputs * 1009 + c.outputs));
+  const Weights w = random_weights(random, dtype, c.outputs, c.inputs);
+  const std::vector<float> x = random.values(c.T * c.inputs);
+  const std::int64_t stride = c.outputs + 3;
+  const std::vector<float> before = random.values(c.T * stride);
+  std::vector<float> out = before;
+  const float scale = accumulate ? 0.37f : 1.0f;
+  linear(context, out.data(), x.data(), c.T, w.matrix(),
+         {.accumulate = accumulate, .scale = scale, .rows = rows, .out_stride = stride});
+  const bool integer = context.numerics() == Numerics::fast && is_quantised(dtype);
+  for (std::int64_t t = 0; t < c.T; ++t) {
+    const float* row = out.data() + t * stride;
+    check_row(w, x.data() + t * c.inputs, row, accumulate ? before.data() + t * stride : nullptr, scale,
+              integer);
+    ASSERT_TRUE(same_bits(row + c.outputs, before.data() + t * stride + c.outputs, 3))
+        << "wrote past row " << t;
+  }
+}
+
+TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
+  ThreadPool pool(2);
+  const Case block_cases[] = {{0, 32, 5},   {1, 32, 1},   {1, 96, 7},   {2, 64, 48},  {3, 32, 49},
+                              {5, 128, 33}, {17, 96, 50}, {1, 576, 96}, {31, 64, 97}, {300, 32, 19}};
+  const Case plain_cases[] = {{1, 1, 1}, {1, 33, 3}, {4, 0, 6}, {7, 31, 2}, {9, 5, 101}, {20, 67, 47}};
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    Context context(pool, numerics);
+    for (const DType dtype : kTypes)
+      for (const Rows rows : {Rows::few, Rows::batched})
+        for (const bool accumulate : {false, true}) {
+          for (const Case& c : block_cases) check_case(context, dtype, c, rows, accumulate);
+          if (is_quantised(dtype)) continue;
+          for (const Case& c : plain_cases) check_case(context, dtype, c, rows, accumulate);
+        }
+  }
+}
+
+// The law of the write pass: a batched row has the same bits alone, among any neighbours, on any threads.
+TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
+  constexpr std::int64_t kInputs = 160, kOutputs = 203, kRows = 75;
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    for (const DType dtype : kTypes) {
+      Random random(7);
+      const Weights w = random_weights(random, dtype, kOutputs, kInputs);
+      const std::vector<float> x = random.values(kRows * kInputs);
+      std::vector<float> whole(kRows * kOutputs), part(kRows * kOutputs);
+      ThreadPool one(1), three(3);
+      Context alone(one, numerics), shared(three, numerics);
+      const LinearOptions batched{.rows = Rows::batched};
+      linear(alone, whole.data(), x.data(), kRows, w.matrix(), batched);
+      linear(shared, part.data(), x.data(), kRows, w.matrix(), batched);
+      ASSERT_TRUE(same_bits(whole.data(), part.data(), kRows * kOutputs)) << dtype_name(dtype);
+      for (const std::int64_t T : {1, 2, 3, 5, 13, 66}) {
+        const std::int64_t from = kRows - T;
+        linear(shared, part.data(), x.data() + from * kInputs, T, w.matrix(), batched);
+        ASSERT_TRUE(same_bits(whole.data() + from * kOutputs, part.data(), T * kOutputs))
+            << dtype_name(dtype) << ", " << T << " rows";
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, OneRowHasTheSameBitsOnAnyThreads) {
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    for (const DType dtype : kTypes) {
+      Random random(8);
+      const Weights w = random_weights(random, dtype, 1030, 576);
+      const std::vector<float> x = random.values(576);
+      std::vector<float> a(1030), b(1030);
+      ThreadPool one(1), three(3);
+      Context alone(one, numerics), shared(three, numerics);
+      linear(alone, a.data(), x.data(), 1, w.matrix());
+      linear(shared, b.data(), x.data(), 1, w.matrix());
+      ASSERT_TRUE(same_bits(a.data(), b.data(), 1030)) << dtype_name(dtype);
+    }
+  }
+}
+
+// Integer dot products at their largest: every product of a block at ±128 * 127.
+TEST_P(LinearTest, IntegerDotsDoNotSaturate) {
+  ThreadPool pool(1);
+  Context context(pool, Numerics::fast);
+  constexpr std::int64_t kOutputs = 20, kInputs = 64;
+  Random random(1);
+  Weights w = random_weights(random, DType::q8_0, kOutputs, kInputs);
+  for (std::size_t b = 0; b < w.bytes.size(); b += 34) {
+    const std::uint16_t one = f32_to_f16(1.0f);
+    std::memcpy(&w.bytes[b], &one, 2);
+    for (std::size_t i = 2; i < 34; ++i) w.bytes[b + i] = std::byte{0x80};
+  }
+  const std::vector<float> x(2 * kInputs, 127.0f);  // scale 1, q = 127: exact
+  std::vector<float> out(2 * kOutputs);
+  for (const std::int64_t T : {1, 2}) {
+    linear(context, out.data(), x.data(), T, w.matrix());
+    for (std::int64_t i = 0; i < T * kOutputs; ++i)
+      ASSERT_EQ(out[static_cast<std::size_t>(i)], -128.0f * 127.0f * kInputs);
+  }
+}
+
+TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
+  ThreadPool pool(1);
+  Context context(pool, Numerics::fast);
+  Random random(2);
+  const Weights w = random_weights(random, DType::q4_1, 5, 32);
+  for (const float tiny : {0.0f, 1e-45f, 1e-38f, 1e-30f}) {
+    const std::vector<float> x(32, tiny);
+    std::vector<float> out(5, std::numeric_limits<float>::quiet_NaN());
+    linear(context, out.data(), x.data(), 1, w.matrix());
+    check_row(w, x.data(), out.data(), nullptr, 1.0f, true);
+  }
+}
+
+TEST(Linear, RefusesWhatItCannotMultiply) {
+  ThreadPool pool(1);
+  Context context(pool, Numerics::exact);
+  const std::vector<float> x(64), data(64);
+  std::vector<float> out(64);
+  try {
+    linear(context, out.data(), x.data(), 1, Matrix{data.data(), DType::i64, 1, 8, nullptr});
+    FAIL() << "i64 weights were accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+  }
+  try {
+    linear(context, out.data(), x.data(), 1, Matrix{data.data(), DType::q8_0, 1, 33, nullptr});
+    FAIL() << "half a block was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels

@@ -1,0 +1,76 @@
+#include "operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+void put16(std::byte* at, std::uint16_t h) { std::memcpy(at, &h, 2); }
+
+// One block of a quantised type: random scale, minimum and integers; the values as the format defines them.
+void random_block(Random& random, DType dtype, std::byte* at, float* values) {
+  const std::uint16_t scale_bits = f32_to_f16(random.value(0.1f));
+  const float scale = f16_to_f32(scale_bits);
+  put16(at, scale_bits);
+  if (dtype == DType::q8_0) {
+    for (int i = 0; i < 32; ++i) {
+      const auto q = static_cast<std::int8_t>(random.bits() & 0xff);
+      at[2 + i] = static_cast<std::byte>(q);
+      values[i] = scale * static_cast<float>(q);
+    }
+    return;
+  }
+  const std::uint16_t minimum_bits = f32_to_f16(random.value(0.5f));
+  if (dtype == DType::q4_1) put16(at + 2, minimum_bits);
+  std::byte* nibbles = at + (dtype == DType::q4_1 ? 4 : 2);
+  for (int i = 0; i < 16; ++i) {
+    const std::uint32_t both = random.bits() & 0xff;
+    nibbles[i] = static_cast<std::byte>(both);
+    for (int high = 0; high < 2; ++high) {
+      const auto q = static_cast<int>(high != 0 ? both >> 4 : both & 15);
+      const float product = scale * static_cast<float>(dtype == DType::q4_0 ? q - 8 : q);
+      values[i + 16 * high] = dtype == DType::q4_1 ? product + f16_to_f32(minimum_bits) : product;
+    }
+  }
+}
+
+void random_element(Random& random, Weights& w, std::int64_t row, std::int64_t at) {
+  const float x = random.value();
+  std::byte* to = w.bytes.data() + at * static_cast<std::int64_t>(block_bytes(w.dtype));
+  float& value = w.values[static_cast<std::size_t>(at)];
+  if (w.dtype == DType::f32) {
+    std::memcpy(to, &x, 4);
+    value = x;
+  } else if (w.dtype == DType::f16) {
+    put16(to, f32_to_f16(x));
+    value = f16_to_f32(f32_to_f16(x));
+  } else if (w.dtype == DType::bf16) {
+    put16(to, f32_to_bf16(x));
+    value = bf16_to_f32(f32_to_bf16(x));
+  } else {
+    const auto q = static_cast<std::int8_t>(random.bits() & 0xff);
+    *to = static_cast<std::byte>(q);
+    value = w.row_scales[static_cast<std::size_t>(row)] * static_cast<float>(q);
+  }
+}
+
+}  // namespace
+
+Weights random_weights(Random& random, DType dtype, std::int64_t rows, std::int64_t cols) {
+  Weights w;
+  w.dtype = dtype;
+  w.rows = rows;
+  w.cols = cols;
+  w.bytes.resize(static_cast<std::size_t>(rows) * row_bytes(dtype, cols));
+  w.values.resize(static_cast<std::size_t>(rows * cols));
+  if (dtype == DType::i8) w.row_scales = random.values(rows, 0.02f);
+  if (is_quantised(dtype)) {
+    for (std::int64_t b = 0; b < rows * cols / 32; ++b)
+      random_block(random, dtype, w.bytes.data() + b * static_cast<std::int64_t>(block_bytes(dtype)),
+                   w.values.data() + b * 32);
+  } else {
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < cols; ++c) random_element(random, w, r, r * cols + c);
+  }
+  return w;
+}
+
+}  // namespace mplus::kernels

@@ -1,0 +1,81 @@
+#include "mplus/kernels/retrieval.h"
+
+#include "operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+class RetrievalTest : public IsaTest {};
+MPLUS_FOR_EVERY_ISA(RetrievalTest);
+
+struct Operands {
+  std::vector<float> q;
+  Weights keys;
+  Operands(std::int64_t T, std::int64_t n, std::int64_t d_r, DType dtype, float size) {
+    Random random(static_cast<std::uint64_t>(T * 10'007 + n * 101 + d_r));
+    q = random.values(T * d_r, size);
+    keys = random_weights(random, dtype, n, d_r);
+  }
+};
+
+// sigmoid has slope ≤ 1/4, so a dot product's error of (d_r + 2) epsilon Σ|terms| counts a quarter; exp, sum
+// and quotient add a few ulp of a value ≤ 1, the mean over T a chain of T/lanes + log2(lanes) ≤ T + 4 more.
+TEST_P(RetrievalTest, EqualsTheMeanOfSigmoids) {
+  ThreadPool pool(2);
+  Context context(pool, Numerics::exact);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const auto& [T, n, d_r] : {std::tuple{1, 0, 8},
+                                    {1, 1, 1},
+                                    {1, 65, 64},
+                                    {3, 7, 5},
+                                    {16, 64, 64},
+                                    {17, 9, 33},
+                                    {47, 130, 64},
+                                    {48, 20, 64},
+                                    {49, 31, 64},
+                                    {300, 66, 16},
+                                    {5, 1200, 256}}) {
+      for (const float size : {0.5f, 20.0f}) {
+        const Operands o(T, n, d_r, dtype, size);
+        std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
+        retrieval_scores(context, scores.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
+        for (std::int64_t j = 0; j < n; ++j) {
+          double wanted = 0.0, largest = 0.0;
+          for (std::int64_t t = 0; t < T; ++t) {
+            double dot = 0.0, magnitude = 0.0;
+            for (std::int64_t i = 0; i < d_r; ++i) {
+              const double term = static_cast<double>(o.q[static_cast<std::size_t>(t * d_r + i)]) *
+                                  static_cast<double>(o.keys.values[static_cast<std::size_t>(j * d_r + i)]);
+              dot += term;
+              magnitude += std::abs(term);
+            }
+            wanted += 1.0 / (1.0 + std::exp(-dot)) / static_cast<double>(T);
+            largest = std::max(largest, magnitude);
+          }
+          const double bound = kEpsilon * (0.25 * (d_r + 2.0) * largest + 8.0 + T + 4.0);
+          ASSERT_NEAR(scores[static_cast<std::size_t>(j)], wanted, bound)
+              << T << " queries, key " << j << " of " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RetrievalTest, BitsDependOnTheKeyAlone) {
+  constexpr std::int64_t T = 50, n = 1100, d_r = 64;
+  const Operands o(T, n, d_r, DType::bf16, 2.0f);
+  ThreadPool one(1), three(3);
+  Context alone(one, Numerics::exact), shared(three, Numerics::fast);
+  std::vector<float> a(n), b(n);
+  retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  retrieval_scores(shared, b.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  ASSERT_TRUE(same_bits(a.data(), b.data(), n));
+  for (const std::int64_t j : {0, 3, 1099}) {
+    float score = 0.0f;
+    retrieval_scores(alone, &score, o.q.data(), T, o.keys.matrix().row(j), DType::bf16, 1, d_r);
+    ASSERT_TRUE(same_bits(&score, &a[static_cast<std::size_t>(j)], 1)) << j;
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels
