@@ -1,0 +1,60 @@
+// What is asked of a session and what comes back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mplus/engine/record.h"
+#include "mplus/engine/sampler.h"
+#include "mplus/memory/recall.h"
+#include "mplus/model/read_pass.h"
+
+namespace mplus::engine {
+
+struct GenerateOptions {
+  std::int64_t max_tokens = 256;
+  SamplingOptions sampling;
+  std::vector<std::string> stop;                  // text ends before the first of these
+  std::function<bool(std::string_view)> on_text;  // called with every new piece; false stops
+  const std::atomic<bool>* cancel = nullptr;      // looked at before every token
+
+  // Recall: the rule by name, or a strategy of the caller's own (made for each read); neither: as the model
+  // says.
+  std::optional<memory::RecallRule> recall;
+  std::function<std::unique_ptr<memory::Recall>()> recall_strategy;
+  memory::Prior prior;                    // a score per chunk from outside, or none
+  const model::ReadTaps* taps = nullptr;  // look into the first pass
+  bool why = false;                       // fill Answer::why
+};
+
+enum class StopReason { end_of_text, stop_string, max_tokens, context_full, cancelled };
+std::string_view stop_reason_name(StopReason reason);
+
+// A chunk of earlier text that an answer could draw on.
+struct WhyChunk {
+  std::int64_t chunk = 0;   // the update that wrote it; negative: the checkpoint brought it, no text is known
+  std::vector<Span> spans;  // where its text stands in the sources
+  double vote = 0;          // of the layers, over short- and long-term rows together; in standard deviations
+  double weight = 0;        // its share of what was recalled, mean over layers; all shares sum to 1
+  std::vector<double> layer_weights;  // [L] its share in each layer
+  std::int64_t rows_recalled = 0;     // over all layers
+  std::int64_t rows_short_term = 0;   // over all layers, still in short-term memory
+};
+
+struct Answer {
+  std::string text;
+  std::vector<io::TokenId> tokens;
+  StopReason reason = StopReason::max_tokens;
+  std::vector<WhyChunk> why;  // by falling vote
+  std::int64_t prompt_tokens = 0;
+  double prefill_seconds = 0;  // scout pass and recall included
+  double decode_seconds = 0;
+};
+
+}  // namespace mplus::engine

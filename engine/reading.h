@@ -1,0 +1,45 @@
+// One read of a session in progress: recall, the attention cache, and logits token by token.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mplus/engine/answer.h"
+#include "mplus/engine/engine.h"
+#include "mplus/memory/window.h"
+#include "mplus/model/read_pass.h"
+
+namespace mplus::engine {
+
+class Reading {
+ public:
+  // `memory` and `rows` belong to the session; rows grow by what is read.
+  Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
+          const GenerateOptions& options);
+
+  // Reads the prompt; tokens [scouts_begin, scouts_end) ask what to recall. `expected` more tokens will
+  // follow: room is made for them now. The sink gets logits from token `logits_from` on.
+  void prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
+               std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink);
+  void step(io::TokenId token, const model::LogitsSink& sink);
+  void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
+
+  std::vector<WhyChunk> why(const Record& record) const;
+
+ private:
+  void plan(const model::ReadItem& item);
+  model::ReadItem item(std::span<const io::TokenId> tokens);
+
+  Engine* engine_;
+  const memory::Memory* memory_;
+  memory::WindowRows* rows_;
+  const GenerateOptions* options_;
+  model::Adapter adapter_;
+  std::unique_ptr<memory::Recall> recall_;
+  model::AttentionCache cache_;
+  std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L], kept when the cache is assembled anew
+  memory::Votes votes_;                                     // over everything, if asked why
+};
+
+}  // namespace mplus::engine

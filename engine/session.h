@@ -1,0 +1,131 @@
+// A session is one memory and the conversation around it: it remembers documents, answers questions, talks. A
+// read (ask, generate, score) changes nothing; remember, say and flush do. Sessions of one engine share its
+// weights and buffers: one thread at a time per engine.
+//
+//   mplus::engine::Engine engine({.files = mplus::engine::locate_model("", "")});
+//   mplus::engine::Session session(engine);
+//   session.remember(text, "notes.txt");
+//   std::cout << session.ask("Where did I leave the key?").text;
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mplus/engine/answer.h"
+#include "mplus/engine/engine.h"
+#include "mplus/engine/event.h"
+#include "mplus/memory/window.h"
+
+namespace mplus::engine {
+
+// A token that is not in memory yet, and where it came from.
+struct WindowToken {
+  io::TokenId id = 0;
+  std::int64_t source = 0;
+  std::int64_t index = 0;                     // in its source
+  std::int64_t byte_begin = 0, byte_end = 0;  // empty for a template's tokens
+};
+
+struct RememberResult {
+  std::int64_t tokens = 0;   // of the text
+  std::int64_t updates = 0;  // written now; short text waits in the window
+  bool complete = true;      // false: stopped on request, the text ends where writing ended
+};
+
+// Called between updates with tokens done and to do; false stops.
+using Progress = std::function<bool(std::int64_t done, std::int64_t total)>;
+
+struct ScoreOptions {
+  std::int64_t scouts_end = -1;  // tokens before it ask what to recall; −1: all
+  GenerateOptions read;          // recall, prior, taps and why are used
+};
+struct Score {
+  std::vector<double> nll;  // of tokens 1 … n−1, nats
+  std::vector<io::TokenId> argmax;
+  std::vector<WhyChunk> why;
+};
+
+class Session {
+ public:
+  explicit Session(Engine& engine, std::uint64_t seed = 0);
+
+  // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
+  RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
+  RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
+                              const Progress& progress = {});
+  std::int64_t flush();  // writes what waits in the window; returns the number of updates
+
+  Answer ask(std::string_view question,
+             const GenerateOptions& options = {});  // in the model's own prompt form
+  Answer generate(std::string_view prompt, const GenerateOptions& options = {});  // plain continuation
+  Answer generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options = {});
+  Score score(std::span<const io::TokenId> ids, const ScoreOptions& options = {});
+
+  Answer say(std::string_view message, const GenerateOptions& options = {});  // a turn of conversation
+  void set_system_message(std::string_view text);                             // before the first turn
+
+  Session fork() const { return *this; }  // shares segments; goes its own way from here
+  void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
+  // Recorded drops for the next updates, in order (replaying a reference run); afterwards drops are random
+  // again.
+  void inject_drops(std::vector<memory::Drops> drops) { injected_drops_ = std::move(drops); }
+
+  // The whole state in one file; a later process gives the same next token. load() needs the same model.
+  void save(const std::filesystem::path& file);
+  static Session load(Engine& engine, const std::filesystem::path& file);
+
+  Engine& engine() const { return *engine_; }
+  const memory::Memory& memory() const { return memory_; }
+  const Record& record() const { return record_; }
+  const std::vector<WindowToken>& window() const { return window_; }
+  std::uint64_t seed() const { return memory_.seed(); }
+  std::int64_t turns() const { return turns_; }
+
+ private:
+  friend class SessionFile;
+
+  void require_memory(const char* what) const;
+  void check_ids(std::span<const io::TokenId> ids) const;
+  std::int64_t window_size() const { return static_cast<std::int64_t>(window_.size()); }
+
+  // Tokens of a text of source number `source`; ids alone have no place in a text.
+  std::vector<WindowToken> tokens_of(std::string_view text, std::int64_t source) const;
+  static std::vector<WindowToken> tokens_of(std::span<const io::TokenId> ids, std::int64_t source);
+
+  RememberResult append_document(std::vector<WindowToken> tokens, Source source, const Progress& progress);
+  std::vector<WindowToken> take_waiting_documents();
+  void write_chunk(std::span<const WindowToken> tokens);
+  void write_front(std::int64_t count);  // the window's first tokens become one update
+
+  // Puts tokens that will be read behind the window, writing what no longer fits.
+  void append_prompt(std::span<const WindowToken> tokens);
+  void append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text);
+
+  Answer answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options);
+  // Reads what is unread and generates; the scouts are window tokens [begin, end).
+  Answer run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
+             const GenerateOptions& options);
+  using StepFunction =
+      std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
+  void generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
+                       const GenerateOptions& options, std::span<const float> next, const StepFunction& step);
+  void emit(const Event& event) const {
+    if (sink_) sink_(event);
+  }
+
+  Engine* engine_;
+  memory::Memory memory_;
+  memory::WindowRows rows_;          // of the window's first tokens, those read already
+  std::vector<WindowToken> window_;  // text not in memory: the conversation, and documents too short to write
+  Record record_;
+  std::int64_t turns_ = 0;
+  std::vector<memory::Drops> injected_drops_;
+  EventSink sink_;
+};
+
+}  // namespace mplus::engine

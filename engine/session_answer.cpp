@@ -1,0 +1,261 @@
+// The asking half of a session: prompts, turns of conversation, and the loop that generates.
+#include <algorithm>
+#include <chrono>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/reading.h"
+#include "mplus/engine/session.h"
+#include "mplus/engine/stop_text.h"
+
+namespace mplus::engine {
+namespace {
+
+constexpr std::size_t kPenaltyTokens = 64;  // a repetition penalty looks this far back
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Text that comes out of a generation: ids become characters, stop strings end it, the caller sees every
+// piece.
+class AnswerText {
+ public:
+  AnswerText(const Engine& engine, const GenerateOptions& options) : options_(options), stop_(options.stop) {
+    if (engine.has_tokenizer())
+      decoder_.emplace(engine.tokenizer());  // without one a model speaks in ids alone
+  }
+  // False: the answer ends here, for `reason()`.
+  bool push(io::TokenId id) {
+    const bool wanted = show(stop_.push(decoder_ ? decoder_->push(id) : ""));
+    if (!wanted) reason_ = StopReason::cancelled;
+    if (stop_.stopped()) reason_ = StopReason::stop_string;
+    return wanted && !stop_.stopped();
+  }
+  std::string finish() {
+    if (decoder_) show(stop_.push(decoder_->finish()));
+    show(stop_.finish());
+    return std::move(text_);
+  }
+  StopReason reason() const { return reason_; }
+
+ private:
+  bool show(const std::string& piece) {
+    text_ += piece;
+    return piece.empty() || !options_.on_text || options_.on_text(piece);
+  }
+
+  const GenerateOptions& options_;
+  StopText stop_;
+  std::optional<io::StreamDecoder> decoder_;
+  std::string text_;
+  StopReason reason_ = StopReason::max_tokens;
+};
+
+}  // namespace
+
+std::string_view stop_reason_name(StopReason reason) {
+  switch (reason) {
+    case StopReason::end_of_text:
+      return "end_of_text";
+    case StopReason::stop_string:
+      return "stop_string";
+    case StopReason::max_tokens:
+      return "max_tokens";
+    case StopReason::context_full:
+      return "context_full";
+    case StopReason::cancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+Answer Session::generate(std::string_view text, const GenerateOptions& options) {
+  const std::int64_t source = record_.sources();
+  std::vector<WindowToken> prompt = tokens_of(text, source);
+  // A model with memory has its own beginning in every layer; a plain one may want its tokenizer's.
+  const auto bos = engine_->tokenizer().bos();
+  if (!engine_->has_memory() && engine_->weights().config.add_bos && bos)
+    prompt.insert(prompt.begin(), WindowToken{.id = *bos, .source = source});
+  return answer_prompt(prompt, options);
+}
+
+Answer Session::generate_ids(std::span<const io::TokenId> ids, const GenerateOptions& options) {
+  check_ids(ids);
+  return answer_prompt(tokens_of(ids, record_.sources()), options);
+}
+
+// Reads on a fork, so that nothing of this session changes.
+Answer Session::answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options) {
+  if (prompt.empty()) fail(ErrorCode::invalid_argument, "the prompt is empty");
+  Session reader = fork();
+  reader.sink_ = nullptr;
+  std::string text;  // of the prompt, for the record of a part that has to be written
+  for (const WindowToken& t : prompt)
+    if (engine_->has_tokenizer()) text += engine_->tokenizer().token_bytes(t.id);
+  const std::int64_t source = reader.record_.add_source({"prompt", Speaker::user, std::move(text)});
+  reader.append_prompt(prompt);
+  const auto n = static_cast<std::int64_t>(prompt.size());
+  return reader.run(std::max<std::int64_t>(0, reader.window_size() - n), reader.window_size(), source,
+                    options);
+}
+
+Answer Session::ask(std::string_view question, const GenerateOptions& options) {
+  const std::string prompt = engine_->has_memory() ? engine_->weights().memory->prompt : "";
+  if (prompt.empty()) {
+    if (!engine_->chat_template()) return generate(question, options);
+    Session reader = fork();
+    reader.sink_ = nullptr;
+    return reader.say(question, options);
+  }
+  std::string text = prompt;
+  if (const std::size_t at = text.find("{q}"); at != std::string::npos) text.replace(at, 3, question);
+  GenerateOptions with_stop = options;
+  if (!engine_->weights().memory->stop.empty()) with_stop.stop.push_back(engine_->weights().memory->stop);
+  return generate(text, with_stop);
+}
+
+void Session::set_system_message(std::string_view text) {
+  if (!engine_->chat_template()) fail(ErrorCode::unsupported, "this model's files name no chat template");
+  if (turns_ > 0) fail(ErrorCode::invalid_argument, "a system message comes before the first turn");
+  append_message(engine_->chat_template()->message(io::Role::system, text), Speaker::system, text);
+}
+
+void Session::append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text) {
+  const std::int64_t source = record_.add_source({"conversation", speaker, std::string(text)});
+  std::vector<WindowToken> tokens = tokens_of(part.ids, source);
+  const io::Tokenizer& tokenizer = engine_->tokenizer();
+  // Templates may strip white space around a message.
+  const std::string own =
+      tokenizer.decode(std::span(part.ids).subspan(part.text_begin, part.text_end - part.text_begin), false);
+  const std::size_t stripped = text.find(own);
+  const auto size = static_cast<std::int64_t>(text.size());
+  std::int64_t bytes = stripped == std::string_view::npos ? 0 : static_cast<std::int64_t>(stripped);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i].byte_begin = bytes;
+    if (i >= part.text_begin && i < part.text_end)
+      bytes = std::min(size, bytes + static_cast<std::int64_t>(tokenizer.token_bytes(tokens[i].id).size()));
+    tokens[i].byte_end = bytes;
+  }
+  append_prompt(tokens);
+  emit(TextAppended{"conversation", speaker, text});
+}
+
+Answer Session::say(std::string_view message, const GenerateOptions& options) {
+  if (!engine_->chat_template())
+    fail(ErrorCode::unsupported, "this model's files name no chat template; use plain generation");
+  const io::ChatTemplate& chat = *engine_->chat_template();
+  const bool has_system = std::any_of(window_.begin(), window_.end(), [&](const WindowToken& t) {
+    return record_.source(t.source).speaker == Speaker::system;
+  });
+  if (turns_ == 0 && !has_system) {
+    std::vector<io::TokenId> start = chat.default_system();
+    if (!engine_->has_memory()) {
+      const auto first = chat.conversation_start();
+      start.insert(start.begin(), first.begin(), first.end());
+    }
+    if (!start.empty())
+      append_prompt(tokens_of(start, record_.add_source({"conversation", Speaker::system, ""})));
+  }
+  const io::ChatTemplate::Part part = chat.message(io::Role::user, message);
+  append_message(part, Speaker::user, message);
+  // The newest message asks, without its template's tokens.
+  const auto message_tokens = static_cast<std::int64_t>(part.ids.size());
+  const std::int64_t from_end_begin = message_tokens - static_cast<std::int64_t>(part.text_begin);
+  const std::int64_t from_end_end = message_tokens - static_cast<std::int64_t>(part.text_end);
+  const std::int64_t source = record_.add_source({"conversation", Speaker::assistant, ""});
+  const std::vector<WindowToken> open = tokens_of(chat.open_assistant(), source);
+  const auto opening = static_cast<std::int64_t>(open.size());
+  append_prompt(open);
+  const std::int64_t message_end = window_size() - opening;
+  Answer answer = run(std::max<std::int64_t>(0, message_end - from_end_begin), message_end - from_end_end,
+                      source, options);
+  record_.replace_source(source, {"conversation", Speaker::assistant, answer.text});
+  for (WindowToken& t : window_)
+    if (t.source == source) t.byte_end = std::min(t.byte_end, static_cast<std::int64_t>(answer.text.size()));
+  std::vector<WindowToken> close = tokens_of(chat.close_assistant(), source);
+  std::int64_t index = opening + static_cast<std::int64_t>(answer.tokens.size());
+  for (WindowToken& t : close) {
+    t.index = index++;
+    t.byte_begin = t.byte_end = static_cast<std::int64_t>(answer.text.size());
+  }
+  append_prompt(close);
+  ++turns_;
+  emit(TextAppended{"conversation", Speaker::assistant, answer.text});
+  emit(TurnClosed{});
+  return answer;
+}
+
+Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
+                    const GenerateOptions& options) {
+  check(options.sampling);
+  if (options.max_tokens < 0)
+    fail(ErrorCode::invalid_argument, "max tokens: expected 0 or more, got {}", options.max_tokens);
+  Answer answer;
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t already_read = rows_.size();
+  std::vector<io::TokenId> unread;
+  for (std::int64_t i = already_read; i < window_size(); ++i)
+    unread.push_back(window_[static_cast<std::size_t>(i)].id);
+  answer.prompt_tokens = static_cast<std::int64_t>(unread.size());
+  std::vector<float> next(static_cast<std::size_t>(engine_->weights().config.vocab));
+  const model::LogitsSink sink = [&](std::size_t, std::int64_t, std::span<const float> logits) {
+    std::copy(logits.begin(), logits.end(), next.begin());
+  };
+  Reading reading(*engine_, memory_, rows_, options);
+  reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
+                  std::min(options.max_tokens, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
+  answer.prefill_seconds = seconds_since(start);
+  if (options.why) answer.why = reading.why(record_);
+  const auto decode_start = std::chrono::steady_clock::now();
+  generate_tokens(answer, std::move(unread), answer_source, options, next,
+                  [&](bool memory_changed, io::TokenId id) {
+                    if (memory_changed) reading.memory_changed();
+                    reading.step(id, sink);
+                  });
+  answer.decode_seconds = seconds_since(decode_start);
+  return answer;
+}
+
+void Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
+                              const GenerateOptions& options, std::span<const float> next,
+                              const StepFunction& step) {
+  Sampler sampler(options.sampling, engine_->weights().config.vocab);
+  AnswerText text(*engine_, options);
+  const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16));
+  answer.tokens.reserve(expected);
+  recent.reserve(recent.size() + expected);
+  window_.reserve(window_.size() + expected);
+  WindowToken token{.source = answer_source};
+  if (window_.back().source == answer_source) token.index = window_.back().index + 1;
+  answer.reason = StopReason::max_tokens;
+  for (std::int64_t n = 0; n < options.max_tokens; ++n) {
+    if (options.cancel && options.cancel->load()) {
+      answer.reason = StopReason::cancelled;
+      break;
+    }
+    token.id = sampler.pick(next, std::span(recent).last(std::min(recent.size(), kPenaltyTokens)),
+                            static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(turns_));
+    if (engine_->is_end(token.id)) {
+      answer.reason = StopReason::end_of_text;
+      break;
+    }
+    answer.tokens.push_back(token.id);
+    recent.push_back(token.id);
+    token.byte_begin = token.byte_end;
+    if (engine_->has_tokenizer())
+      token.byte_end += static_cast<std::int64_t>(engine_->tokenizer().token_bytes(token.id).size());
+    if (!text.push(token.id)) answer.reason = text.reason();
+    const bool full = !engine_->has_memory() && window_size() == engine_->window_tokens();
+    if (full) answer.reason = StopReason::context_full;
+    // The newest token is not read yet: it stays out of what is written to make room for it.
+    const bool spills = engine_->has_memory() && window_size() >= engine_->window_tokens();
+    if (spills) write_front(std::min(engine_->chunk_tokens(), window_size()));
+    window_.push_back(token);
+    ++token.index;
+    if (answer.reason != StopReason::max_tokens || n + 1 == options.max_tokens) break;
+    step(spills, token.id);
+  }
+  answer.text = text.finish();
+}
+
+}  // namespace mplus::engine

@@ -1,0 +1,302 @@
+// Reading a session from a file nobody vouches for. See session_file.h.
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/session.h"
+#include "mplus/engine/session_file.h"
+#include "mplus/io/hash.h"
+
+namespace mplus::engine {
+namespace {
+
+using Reader = io::Safetensors;
+
+std::string name_of(const Reader& file) { return file.path().string(); }
+
+const std::string& field(const Reader& file, const char* name) {
+  const auto at = file.metadata().find(name);
+  if (at == file.metadata().end())
+    fail(ErrorCode::corrupt, "{}: metadata field \"{}\" is missing", name_of(file), name);
+  return at->second;
+}
+
+template <class T>
+T number(const Reader& file, const char* name) {
+  const std::string& text = field(file, name);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    fail(ErrorCode::corrupt, "{}: metadata field \"{}\": expected a number, found \"{}\"", name_of(file),
+         name, text);
+  return value;
+}
+
+std::int64_t count(const Reader& file, const char* name) {
+  const auto value = number<std::int64_t>(file, name);
+  if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+    fail(ErrorCode::corrupt, "{}: metadata field \"{}\": {} makes no sense", name_of(file), name, value);
+  return value;
+}
+
+void verify(const Reader& file, const io::Tensor& tensor) {
+  const auto expected = field(file, ("checksum." + tensor.name).c_str());
+  const std::string found = fmt::format("{:016x}", io::xxh3(tensor.bytes));
+  if (expected != found)
+    fail(ErrorCode::corrupt, "{}: tensor \"{}\": checksum {} expected, {} found: the file is damaged",
+         name_of(file), tensor.name, expected, found);
+}
+
+[[noreturn]] void senseless(const Reader& file, const char* tensor, const char* what) {
+  fail(ErrorCode::corrupt, "{}: tensor \"{}\": {}", name_of(file), tensor, what);
+}
+
+// A tensor of 64-bit integers, [n, width].
+std::vector<std::int64_t> integers(const Reader& file, const char* name, std::int64_t width) {
+  const io::Tensor& tensor = file.at(name);
+  const bool fits =
+      tensor.dtype == DType::i64 &&
+      (width == 1 ? tensor.shape.size() == 1 : tensor.shape.size() == 2 && tensor.shape[1] == width);
+  if (!fits)
+    fail(ErrorCode::corrupt, "{}: tensor \"{}\": expected I64 of width {}, found {} {}", name_of(file), name,
+         width, dtype_name(tensor.dtype), io::shape_text(tensor.shape));
+  verify(file, tensor);
+  std::vector<std::int64_t> values(tensor.bytes.size() / sizeof(std::int64_t));
+  std::copy(tensor.bytes.begin(), tensor.bytes.end(), reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+std::string bytes_of(const Reader& file, const char* name) {
+  const io::Tensor& tensor = file.at(name);
+  if (tensor.dtype != DType::u8 || tensor.shape.size() != 1) senseless(file, name, "expected bytes");
+  verify(file, tensor);
+  return {reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()};
+}
+
+}  // namespace
+
+bool is_session_file(const io::Safetensors& file) {
+  const auto at = file.metadata().find("format");
+  return at != file.metadata().end() && at->second == kSessionFormat;
+}
+
+SessionFileInfo session_file_info(const io::Safetensors& file) {
+  if (!is_session_file(file))
+    fail(ErrorCode::corrupt, "{}: not a memory file: metadata field \"format\" is not \"{}\"", name_of(file),
+         kSessionFormat);
+  SessionFileInfo info;
+  info.version = static_cast<int>(count(file, "version"));
+  if (info.version != kSessionFormatVersion)
+    fail(ErrorCode::unsupported, "{}: memory file of version {}; this program reads version {}",
+         name_of(file), info.version, kSessionFormatVersion);
+  info.shape_id = field(file, "shape_id");
+  info.weights_id = field(file, "weights_id");
+  info.numerics_id = field(file, "numerics_id");
+  info.dtype = field(file, "dtype");
+  info.layers = count(file, "layers");
+  info.K = count(file, "K");
+  info.N = count(file, "N");
+  info.updates = count(file, "updates");
+  info.turns = count(file, "turns");
+  info.seed = number<std::uint64_t>(file, "seed");
+  info.sources = file.at("sources").elements() / 3;
+  info.window_tokens = file.at("window.tokens").elements() / 5;
+  if (const io::Tensor* births = file.find("short_term.0.birth")) info.short_term_rows = births->elements();
+  if (const io::Tensor* births = file.find("long_term.0.birth")) info.long_term_rows = births->elements();
+  return info;
+}
+
+void verify_session_file(const io::Safetensors& file) {
+  session_file_info(file);
+  for (const auto& [name, tensor] : file.tensors()) verify(file, tensor);
+}
+
+// Turns tensors into a session, checking everything a hostile file could say.
+class SessionFile {
+ public:
+  SessionFile(Engine& engine, const std::filesystem::path& path)
+      : engine_(engine), file_(io::Safetensors::open(path)), info_(session_file_info(file_)) {}
+
+  Session load() {
+    check_model();
+    Session session(engine_, info_.seed);
+    load_memory(session.memory_);
+    load_record(session.record_);
+    load_window(session);
+    session.turns_ = info_.turns;
+    return session;
+  }
+
+ private:
+  void check_model() {
+    const auto compare = [&](const char* what, const std::string& expected, const std::string& found,
+                             const char* advice) {
+      if (expected != found)
+        fail(ErrorCode::model_mismatch, "{}: made for another model: {} {} expected, {} found{}",
+             name_of(file_), what, expected, found, advice);
+    };
+    compare("shape", engine_.shape_id(), info_.shape_id, "");
+    compare("weights", engine_.weights_id(), info_.weights_id,
+            "; the shapes fit: write the texts again with these weights");
+    const std::string dtype(dtype_name(engine_.layout().dtype));
+    if (info_.dtype != dtype)
+      fail(ErrorCode::model_mismatch, "{}: memory of type {}; this engine keeps {}", name_of(file_),
+           info_.dtype, dtype);
+  }
+
+  std::span<const std::byte> column(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
+                                    bool check) {
+    const DType types[] = {dtype};
+    const io::Tensor& tensor = file_.at(name, types, shape);
+    if (check) verify(file_, tensor);
+    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
+      fail(ErrorCode::corrupt, "{}: tensor \"{}\" is not aligned to 8 bytes", name_of(file_), name);
+    return tensor.bytes;
+  }
+
+  memory::RowsView rows(const std::string& prefix, std::int64_t most, bool check) {
+    const memory::Layout& layout = engine_.layout();
+    const io::Tensor& births = file_.at(prefix + "birth");
+    const std::int64_t n = births.elements();
+    if (n > most)
+      fail(ErrorCode::corrupt, "{}: tensor \"{}\": {} rows, at most {} expected", name_of(file_), births.name,
+           n, most);
+    memory::RowsView view{.n = n};
+    view.birth =
+        reinterpret_cast<const std::int64_t*>(column(prefix + "birth", DType::i64, {n}, true).data());
+    view.k = column(prefix + "k", layout.dtype, {n, layout.kv}, check).data();
+    view.v = column(prefix + "v", layout.dtype, {n, layout.kv}, check).data();
+    if (layout.retriever > 0)
+      view.key = column(prefix + "key", layout.dtype, {n, layout.retriever}, check).data();
+    if (layout.keep_hidden)
+      view.hidden = reinterpret_cast<const float*>(
+          column(prefix + "hidden", DType::f32, {n, layout.hidden}, check).data());
+    check_births(view, births.name);
+    return view;
+  }
+
+  void check_births(const memory::RowsView& view, const std::string& name) {
+    const std::int64_t end = info_.updates * engine_.layout().K;
+    for (std::int64_t r = 0; r < view.n; ++r)
+      if (view.birth[r] >= end || view.birth[r] < -std::numeric_limits<std::int32_t>::max())
+        fail(ErrorCode::corrupt, "{}: tensor \"{}\": row {} was born at {}, after {} updates", name_of(file_),
+             name, r, view.birth[r], info_.updates);
+  }
+
+  void load_memory(memory::Memory& memory) {
+    const memory::Layout& layout = engine_.layout();
+    std::vector<memory::RowsView> slots, store;
+    std::vector<std::int64_t> store_rows;
+    for (std::int64_t l = 0; l < layout.layers; ++l) {
+      slots.push_back(rows(fmt::format("short_term.{}.", l), layout.N, true));
+      if (slots.back().n != slots.front().n)
+        senseless(file_, "short_term", "layers differ in their number of rows");
+      if (!layout.has_long_term()) continue;
+      store.push_back(rows(fmt::format("long_term.{}.", l), std::numeric_limits<std::int32_t>::max(), false));
+      store_rows.push_back(store.back().n);
+    }
+    memory.load_short_term(slots);
+    load_tail(memory);
+    memory::LongTermStore long_term(layout);
+    const std::vector<std::int64_t> expiry = integers(file_, "expiry", 1);
+    if (static_cast<std::int64_t>(expiry.size()) != layout.layers)
+      senseless(file_, "expiry", "expected one per layer");
+    for (std::int64_t l = 0; l < layout.layers; ++l)
+      long_term.set_expiry(l, {.birth = expiry[static_cast<std::size_t>(l)], .ordinal = 0});
+    if (!store.empty())
+      long_term.adopt(std::make_shared<memory::Segment>(std::move(store), file_.owner()), store_rows);
+    memory.load_long_term(std::move(long_term));
+    memory.set_updates(info_.updates);
+  }
+
+  void load_tail(memory::Memory& memory) {
+    const memory::Layout& layout = engine_.layout();
+    const io::Tensor& tail = file_.at("tail");
+    const std::int64_t n = tail.shape.size() == 3 ? tail.shape[1] : -1;
+    if (n < 0 || n > layout.K) senseless(file_, "tail", "expected at most K rows a layer");
+    const auto bytes = column("tail", DType::f32, {layout.layers, n, layout.hidden}, true);
+    memory.load_tail(n, {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
+  }
+
+  void load_record(Record& record) {
+    const std::string names = bytes_of(file_, "source.names");
+    const std::string texts = bytes_of(file_, "source.texts");
+    const std::vector<std::int64_t> sources = integers(file_, "sources", 3);
+    std::int64_t name_at = 0, text_at = 0;
+    for (std::size_t s = 0; s < sources.size(); s += 3) {
+      const std::int64_t name_end = sources[s], text_end = sources[s + 1], speaker = sources[s + 2];
+      if (name_end < name_at || name_end > static_cast<std::int64_t>(names.size()) || text_end < text_at ||
+          text_end > static_cast<std::int64_t>(texts.size()) || speaker < 0 ||
+          speaker > static_cast<std::int64_t>(Speaker::assistant))
+        senseless(file_, "sources", "a source lies outside the texts");
+      record.add_source(
+          {names.substr(static_cast<std::size_t>(name_at), static_cast<std::size_t>(name_end - name_at)),
+           static_cast<Speaker>(speaker),
+           texts.substr(static_cast<std::size_t>(text_at), static_cast<std::size_t>(text_end - text_at))});
+      name_at = name_end;
+      text_at = text_end;
+    }
+    load_updates(record);
+  }
+
+  void check_place(const Record& record, std::int64_t source, std::int64_t begin, std::int64_t end,
+                   const char* tensor) {
+    if (source < 0 || source >= record.sources() || begin < 0 || begin > end ||
+        end > static_cast<std::int64_t>(record.source(source).text.size()))
+      senseless(file_, tensor, "a place lies outside its source");
+  }
+
+  void load_updates(Record& record) {
+    const std::vector<std::int64_t> spans = integers(file_, "update.spans", 5);
+    const std::vector<std::int64_t> ends = integers(file_, "update.ends", 1);
+    if (static_cast<std::int64_t>(ends.size()) != info_.updates)
+      senseless(file_, "update.ends", "expected one per update");
+    std::int64_t at = 0;
+    for (std::int64_t end : ends) {
+      if (end < at || end > static_cast<std::int64_t>(spans.size() / 5))
+        senseless(file_, "update.ends", "out of range");
+      std::vector<Span> update;
+      for (; at < end; ++at) {
+        const std::int64_t* v = spans.data() + at * 5;
+        check_place(record, v[0], v[1], v[2], "update.spans");
+        update.push_back({v[0], v[1], v[2], v[3], v[4]});
+      }
+      record.add_update(std::move(update));
+    }
+  }
+
+  void load_window(Session& session) {
+    const memory::Layout& layout = engine_.layout();
+    const std::vector<std::int64_t> tokens = integers(file_, "window.tokens", 5);
+    for (std::size_t i = 0; i < tokens.size(); i += 5) {
+      if (tokens[i] < 0 || tokens[i] >= engine_.weights().config.vocab)
+        senseless(file_, "window.tokens", "no such token");
+      check_place(session.record_, tokens[i + 1], tokens[i + 3], tokens[i + 4], "window.tokens");
+      session.window_.push_back(
+          {static_cast<io::TokenId>(tokens[i]), tokens[i + 1], tokens[i + 2], tokens[i + 3], tokens[i + 4]});
+    }
+    const io::Tensor& k = file_.at("window.k");
+    const std::int64_t n = k.shape.size() == 3 ? k.shape[1] : -1;
+    if (n < 0 || n > session.window_size())
+      senseless(file_, "window.k", "expected at most one row per window token");
+    const auto k_bytes = column("window.k", layout.dtype, {layout.layers, n, layout.kv}, true);
+    const auto v_bytes = column("window.v", layout.dtype, {layout.layers, n, layout.kv}, true);
+    const std::size_t size = static_cast<std::size_t>(n) * layout.kv_bytes();
+    for (std::int64_t l = 0; l < layout.layers; ++l) {
+      const std::size_t at = static_cast<std::size_t>(l) * size;
+      session.rows_.load(l, k_bytes.subspan(at, size), v_bytes.subspan(at, size));
+    }
+    session.rows_.commit(n);
+  }
+
+  Engine& engine_;
+  io::Safetensors file_;
+  SessionFileInfo info_;
+};
+
+Session Session::load(Engine& engine, const std::filesystem::path& file) {
+  return SessionFile(engine, file).load();
+}
+
+}  // namespace mplus::engine

@@ -1,0 +1,156 @@
+// Writing a session to a file. See session_file.h.
+#include <vector>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/session.h"
+#include "mplus/engine/session_file.h"
+#include "mplus/io/hash.h"
+
+namespace mplus::engine {
+namespace {
+
+// Tensors of the file to be: bytes stay where they are if they lie together, and are gathered if not.
+class Tensors {
+ public:
+  template <class T>
+  void add(std::string name, DType dtype, std::vector<std::int64_t> shape, std::vector<T> values) {
+    auto held = std::make_shared<std::vector<T>>(std::move(values));
+    tensors_.push_back({std::move(name), dtype, std::move(shape), std::as_bytes(std::span(*held))});
+    held_.push_back(std::move(held));
+  }
+  void add(std::string name, DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> bytes) {
+    tensors_.push_back({std::move(name), dtype, std::move(shape), bytes});
+  }
+  void write(const std::filesystem::path& path, io::StringMap metadata) const {
+    for (const io::TensorData& t : tensors_)
+      metadata["checksum." + t.name] = fmt::format("{:016x}", io::xxh3(t.bytes));
+    io::write_safetensors(path, tensors_, metadata);
+  }
+
+ private:
+  std::vector<io::TensorData> tensors_;
+  std::vector<std::shared_ptr<void>> held_;
+};
+
+void append_bytes(std::vector<std::byte>& to, const void* from, std::size_t size_bytes) {
+  const auto* bytes = static_cast<const std::byte*>(from);
+  to.insert(to.end(), bytes, bytes + size_bytes);
+}
+
+// Columns of one layer's rows under "<prefix>.<layer>.".
+struct Columns {
+  std::vector<std::byte> k, v, key;
+  std::vector<std::int64_t> birth;
+  std::vector<float> hidden;
+
+  void append(const memory::Layout& layout, const memory::RowsView& rows, std::int64_t r) {
+    append_bytes(k, rows.k_row(layout, r), layout.kv_bytes());
+    append_bytes(v, rows.v_row(layout, r), layout.kv_bytes());
+    if (rows.key)
+      append_bytes(key, rows.key + static_cast<std::size_t>(r) * layout.key_bytes(), layout.key_bytes());
+    birth.push_back(rows.birth[r]);
+    if (rows.hidden)
+      hidden.insert(hidden.end(), rows.hidden + r * layout.hidden, rows.hidden + (r + 1) * layout.hidden);
+  }
+  void add_to(Tensors& tensors, const memory::Layout& layout, const std::string& prefix) && {
+    const auto n = static_cast<std::int64_t>(birth.size());
+    tensors.add(prefix + "k", layout.dtype, {n, layout.kv}, std::move(k));
+    tensors.add(prefix + "v", layout.dtype, {n, layout.kv}, std::move(v));
+    if (layout.retriever > 0)
+      tensors.add(prefix + "key", layout.dtype, {n, layout.retriever}, std::move(key));
+    tensors.add(prefix + "birth", DType::i64, {n}, std::move(birth));
+    if (layout.keep_hidden) tensors.add(prefix + "hidden", DType::f32, {n, layout.hidden}, std::move(hidden));
+  }
+};
+
+void add_memory(Tensors& tensors, const memory::Memory& memory) {
+  const memory::Layout& layout = memory.layout();
+  std::vector<float> tail;
+  std::vector<std::int64_t> expiry;
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    Columns slots, store;
+    const memory::RowsView rows = memory.short_term(l);
+    for (std::int64_t r = 0; r < rows.n; ++r) slots.append(layout, rows, r);
+    std::move(slots).add_to(tensors, layout, fmt::format("short_term.{}.", l));
+    if (layout.has_long_term()) {
+      memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t) {
+        store.append(layout, memory.long_term().rows_of(l, id), id.row);
+      });
+      std::move(store).add_to(tensors, layout, fmt::format("long_term.{}.", l));
+    }
+    const std::span<const float> hidden = memory.tail(l);
+    tail.insert(tail.end(), hidden.begin(), hidden.end());
+    expiry.push_back(memory.long_term().expiry(l).birth);
+  }
+  tensors.add("tail", DType::f32, {layout.layers, memory.tail_rows(), layout.hidden}, std::move(tail));
+  tensors.add("expiry", DType::i64, {layout.layers}, std::move(expiry));
+}
+
+void add_window(Tensors& tensors, const std::vector<WindowToken>& window, const memory::WindowRows& rows,
+                const memory::Layout& layout) {
+  std::vector<std::int64_t> tokens;  // [n, 5]
+  for (const WindowToken& t : window)
+    for (std::int64_t value : {std::int64_t{t.id}, t.source, t.index, t.byte_begin, t.byte_end})
+      tokens.push_back(value);
+  tensors.add("window.tokens", DType::i64, {static_cast<std::int64_t>(window.size()), 5}, std::move(tokens));
+  std::vector<std::byte> k, v;
+  const std::size_t size = static_cast<std::size_t>(rows.size()) * rows.row_size_bytes();
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    append_bytes(k, rows.k(l), size);
+    append_bytes(v, rows.v(l), size);
+  }
+  tensors.add("window.k", layout.dtype, {layout.layers, rows.size(), layout.kv}, std::move(k));
+  tensors.add("window.v", layout.dtype, {layout.layers, rows.size(), layout.kv}, std::move(v));
+}
+
+void add_record(Tensors& tensors, const Record& record) {
+  std::vector<std::byte> names, texts;
+  std::vector<std::int64_t> sources;  // [S, 3]: end of name, end of text, speaker
+  for (std::int64_t s = 0; s < record.sources(); ++s) {
+    const Source& source = record.source(s);
+    append_bytes(names, source.name.data(), source.name.size());
+    append_bytes(texts, source.text.data(), source.text.size());
+    sources.push_back(static_cast<std::int64_t>(names.size()));
+    sources.push_back(static_cast<std::int64_t>(texts.size()));
+    sources.push_back(static_cast<std::int64_t>(source.speaker));
+  }
+  std::vector<std::int64_t> spans, ends;  // [n, 5] and, per update, where its spans end
+  for (std::int64_t u = 0; u < record.updates(); ++u) {
+    for (const Span& s : record.spans(u))
+      for (std::int64_t value : {s.source, s.byte_begin, s.byte_end, s.token_begin, s.token_end})
+        spans.push_back(value);
+    ends.push_back(static_cast<std::int64_t>(spans.size() / 5));
+  }
+  const auto size = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
+  tensors.add("source.names", DType::u8, {size(names)}, std::move(names));
+  tensors.add("source.texts", DType::u8, {size(texts)}, std::move(texts));
+  tensors.add("sources", DType::i64, {record.sources(), 3}, std::move(sources));
+  const std::int64_t span_count = size(spans) / 5;
+  tensors.add("update.spans", DType::i64, {span_count, 5}, std::move(spans));
+  tensors.add("update.ends", DType::i64, {record.updates()}, std::move(ends));
+}
+
+}  // namespace
+
+void Session::save(const std::filesystem::path& file) {
+  const memory::Layout& layout = memory_.layout();
+  Tensors tensors;
+  add_memory(tensors, memory_);
+  add_window(tensors, window_, rows_, layout);
+  add_record(tensors, record_);
+  tensors.write(file, {{"format", kSessionFormat},
+                       {"version", std::to_string(kSessionFormatVersion)},
+                       {"shape_id", engine_->shape_id()},
+                       {"weights_id", engine_->weights_id()},
+                       {"numerics_id", engine_->numerics_id()},
+                       {"dtype", std::string(dtype_name(layout.dtype))},
+                       {"hidden_states", layout.keep_hidden ? "kept" : "dropped"},
+                       {"layers", std::to_string(layout.layers)},
+                       {"K", std::to_string(layout.K)},
+                       {"N", std::to_string(layout.N)},
+                       {"seed", std::to_string(memory_.seed())},
+                       {"updates", std::to_string(memory_.updates())},
+                       {"turns", std::to_string(turns_)}});
+}
+
+}  // namespace mplus::engine

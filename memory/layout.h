@@ -1,0 +1,42 @@
+// The sizes of a memory, fixed for its life. Symbols as in the M+ paper.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "mplus/core/dtype.h"
+
+namespace mplus::memory {
+
+inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+struct Layout {
+  std::int64_t layers = 0;      // L
+  std::int64_t hidden = 0;      // d
+  std::int64_t kv = 0;          // G·e: width of a key or a value
+  std::int64_t retriever = 0;   // d_r; 0: no retriever, hence no long-term store
+  std::int64_t K = 0;           // rows written by one update
+  std::int64_t N = 0;           // short-term slots a layer
+  std::int64_t K0 = 0;          // long-term rows recalled by one read
+  std::int64_t M = kUnlimited;  // long-term capacity a layer
+  DType dtype = DType::bf16;    // of stored keys, values and retriever keys
+  bool keep_hidden = false;     // keep hidden states as well (export to the published layout needs them)
+  bool drop_per_layer = true;   // false: every layer drops the same slots (some MemoryLLM checkpoints)
+
+  bool has_long_term() const { return retriever > 0; }
+  std::size_t kv_bytes() const { return row_bytes(dtype, kv); }
+  std::size_t key_bytes() const { return row_bytes(dtype, retriever); }
+  std::size_t hidden_bytes() const { return keep_hidden ? row_bytes(DType::f32, hidden) : 0; }
+  // What one stored row costs in one layer: k, v, retriever key, birth.
+  std::size_t row_cost_bytes() const {
+    return 2 * kv_bytes() + key_bytes() + hidden_bytes() + sizeof(std::int64_t);
+  }
+};
+
+// The update that wrote a row; negative for rows a checkpoint brought.
+constexpr std::int64_t chunk_of(std::int64_t birth, std::int64_t K) {
+  return birth >= 0 ? birth / K : -((-birth + K - 1) / K);
+}
+
+}  // namespace mplus::memory

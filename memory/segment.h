@@ -1,0 +1,53 @@
+// A segment: long-term rows of every layer that never move or change once written. Rows are only ever added
+// behind the last one, by whoever claims the next epoch; everybody else keeps seeing the rows counted in
+// their own SegmentUse. So forks share segments, and a file can back one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mplus/memory/rows.h"
+
+namespace mplus::memory {
+
+class Segment {
+ public:
+  Segment(const Layout& layout, std::int64_t capacity);  // empty, may grow
+  Segment(std::vector<RowsView> layers,
+          std::shared_ptr<const void> owner);  // complete, e.g. in a mapped file
+
+  RowsView rows(std::int64_t layer) const { return views_[static_cast<std::size_t>(layer)]; }
+  std::int64_t capacity() const { return capacity_; }  // 0: complete
+
+ private:
+  friend class LongTermStore;
+  bool claim(std::uint64_t epoch) { return epoch_.compare_exchange_strong(epoch, epoch + 1); }
+  void append(const Layout& layout, std::int64_t layer, const RowsView& from, std::int64_t row) {
+    grown_[static_cast<std::size_t>(layer)].append(layout, from, row);
+  }
+
+  std::int64_t capacity_ = 0;
+  std::vector<Rows> grown_;
+  std::vector<RowsView>
+      views_;  // columns never move, so these stay true; .n is the capacity, not the filling
+  std::shared_ptr<const void> owner_;
+  std::atomic<std::uint64_t> epoch_{0};
+};
+
+// How much of a segment one memory sees.
+struct SegmentUse {
+  std::shared_ptr<Segment> segment;
+  std::vector<std::int64_t> used;           // [L] rows
+  std::vector<std::int64_t> first_ordinal;  // [L] number of the first row, counted over the life of the store
+  std::uint64_t epoch = 0;
+
+  RowsView rows(std::int64_t layer) const {
+    RowsView view = segment->rows(layer);
+    view.n = used[static_cast<std::size_t>(layer)];
+    return view;
+  }
+};
+
+}  // namespace mplus::memory

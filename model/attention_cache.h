@@ -1,0 +1,43 @@
+// What a session's queries attend to during one read: for every layer the rotated keys and the values of
+// [bos | recalled | short-term | window | tokens read since]. Assembled when the read begins, appended to
+// afterwards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/kernels/kv.h"
+#include "mplus/memory/recall.h"
+
+namespace mplus::model {
+
+class AttentionCache {
+ public:
+  AttentionCache(std::int64_t layers, const kernels::KvShape& shape);
+
+  void clear();                     // back to nothing; keeps the memory
+  void reserve(std::int64_t rows);  // so that reading up to that many rows allocates nothing
+  bool assembled() const { return assembled_; }
+  void set_assembled() { assembled_ = true; }
+
+  kernels::KvCache& layer(std::int64_t l) { return layers_[static_cast<std::size_t>(l)]; }
+  std::int64_t rows(std::int64_t l) const { return layers_[static_cast<std::size_t>(l)].rows; }
+  std::int64_t capacity() const { return capacity_; }
+
+  // What was recalled into each layer, in order of birth.
+  std::vector<memory::RecalledRow>& recalled(std::int64_t l) {
+    return recalled_[static_cast<std::size_t>(l)];
+  }
+  const std::vector<std::vector<memory::RecalledRow>>& recalled() const { return recalled_; }
+
+ private:
+  kernels::KvShape shape_;
+  std::int64_t capacity_ = 0;
+  bool assembled_ = false;
+  std::vector<AlignedVector<float>> storage_;  // [L] keys, then values
+  std::vector<kernels::KvCache> layers_;
+  std::vector<std::vector<memory::RecalledRow>> recalled_;
+};
+
+}  // namespace mplus::model

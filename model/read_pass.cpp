@@ -1,0 +1,255 @@
+#include "mplus/model/read_pass.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/io/dequantise.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/norm.h"
+
+namespace mplus::model {
+namespace {
+
+using Share = ReadShare;
+
+std::span<const Share> stack_rows(Workspace& w, std::span<const ReadItem> batch, std::int64_t& rows) {
+  w.read_shares.clear();
+  rows = 0;
+  for (const ReadItem& item : batch) {
+    w.read_shares.push_back({&item, rows, static_cast<std::int64_t>(item.tokens.size())});
+    rows += w.read_shares.back().T;
+  }
+  return w.read_shares;
+}
+
+void embed(Workspace& w, std::span<const Share> shares) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (const Share& s : shares) {
+    for (std::int64_t t = 0; t < s.T; ++t) {
+      const TokenId id = s.item->tokens[static_cast<std::size_t>(t)];
+      MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
+      io::dequantise_row(w.x.data() + (s.at + t) * d, w.weights().embedding, id);
+    }
+  }
+}
+
+// Rows a read may have in front of its own tokens, at most.
+std::int64_t prefix_rows(const ReadItem& item) {
+  std::int64_t rows = item.window ? item.window->size() : 0;
+  if (item.memory) rows += 1 + item.memory->layout().K0 + item.memory->layout().N;
+  return rows;
+}
+
+memory::LayerQueries scout_queries(Workspace& w, const Share& s, const Layer& layer) {
+  const io::ModelConfig& c = w.weights().config;
+  memory::LayerQueries queries;
+  queries.T = s.item->scouts_end - s.item->scouts_begin;
+  const std::int64_t at = s.at + s.item->scouts_begin;
+  queries.attention = w.q.data() + at * c.heads * c.head_size;
+  if (queries.T > 0 && !layer.query.empty()) {
+    retriever_project(w, w.query.data(), w.xn.data() + at * c.hidden, queries.T, layer.query, false);
+    queries.retriever = w.query.data();
+  }
+  return queries;
+}
+
+void append_to(Workspace& w, kernels::KvCache& cache, DType dtype, std::int64_t n) {
+  kernels::append_rows(w.context(), cache, w.kv_shape(), dtype, w.k_rows.data(), w.v_rows.data(), n, w.rope(),
+                       cache.rows);
+}
+
+void append_contiguous(Workspace& w, kernels::KvCache& cache, DType dtype, const std::byte* k,
+                       const std::byte* v, std::size_t row_size_bytes, std::int64_t n) {
+  w.k_rows.resize(static_cast<std::size_t>(n));
+  w.v_rows.resize(static_cast<std::size_t>(n));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(n); ++r) {
+    w.k_rows[r] = k + r * row_size_bytes;
+    w.v_rows[r] = v + r * row_size_bytes;
+  }
+  append_to(w, cache, dtype, n);
+}
+
+void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
+                     std::span<const memory::RecalledRow> rows) {
+  w.k_rows.resize(rows.size());
+  w.v_rows.resize(rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const memory::RowsView view = memory.long_term().rows_of(layer, rows[r].id);
+    w.k_rows[r] = view.k_row(memory.layout(), rows[r].id.row);
+    w.v_rows[r] = view.v_row(memory.layout(), rows[r].id.row);
+  }
+  append_to(w, cache, memory.layout().dtype, static_cast<std::int64_t>(rows.size()));
+}
+
+// [bos | recalled | short-term | window] of one layer.
+void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQueries& queries,
+              Adapter adapter) {
+  const ReadItem& item = *s.item;
+  kernels::KvCache& cache = item.cache->layer(l);
+  if (item.memory) {
+    const memory::Memory& memory = *item.memory;
+    append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(w.bos_k(l, adapter)),
+                      reinterpret_cast<const std::byte*>(w.bos_v(l, adapter)), 0, 1);
+    if (item.recall && queries.retriever) {
+      item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
+      append_recalled(w, memory, l, cache, item.cache->recalled(l));
+    }
+    const memory::RowsView slots = memory.short_term(l);
+    append_contiguous(w, cache, memory.layout().dtype, slots.k, slots.v, memory.layout().kv_bytes(), slots.n);
+  }
+  if (item.window)
+    append_contiguous(w, cache, item.window->dtype(), item.window->k(l), item.window->v(l),
+                      item.window->row_size_bytes(), item.window->size());
+}
+
+// The tokens' own keys and values, in the precision the window keeps.
+void append_tokens(Workspace& w, const Share& s, std::int64_t l) {
+  const std::int64_t kv = w.weights().config.kv_heads * w.weights().config.head_size;
+  const float* k = w.k.data() + s.at * kv;
+  const float* v = w.v.data() + s.at * kv;
+  kernels::KvCache& cache = s.item->cache->layer(l);
+  if (memory::WindowRows* window = s.item->window) {
+    window->append(l, k, v, s.T);
+    const auto at = static_cast<std::size_t>(window->size()) * window->row_size_bytes();
+    append_contiguous(w, cache, window->dtype(), window->k(l) + at, window->v(l) + at,
+                      window->row_size_bytes(), s.T);
+  } else {
+    append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(k),
+                      reinterpret_cast<const std::byte*>(v), static_cast<std::size_t>(kv) * sizeof(float),
+                      s.T);
+  }
+}
+
+void tap_attention(Workspace& w, const Share& s, std::int64_t l) {
+  const ReadTaps* taps = s.item->taps;
+  if (!taps || !taps->attention) return;
+  const kernels::KvShape shape = w.kv_shape();
+  const std::int64_t n = std::min(taps->attention_queries, s.T);
+  const kernels::KvCache& cache = s.item->cache->layer(l);
+  AlignedVector<float> weights(static_cast<std::size_t>(shape.heads * n * cache.rows));
+  const float* q = w.q.data() + (s.at + s.T - n) * shape.heads * shape.head_size;
+  kernels::attention_weights(w.context(), weights.data(), q, n, cache, shape);
+  taps->attention(l, weights, n, cache.rows);
+}
+
+void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter) {
+  const ReadItem& item = *s.item;
+  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+  const kernels::KvShape shape = w.kv_shape();
+  const bool tapped = item.taps && item.taps->queries;
+  memory::LayerQueries queries;
+  if (tapped || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, layer);
+  if (tapped) item.taps->queries(l, queries);
+  if (!item.cache->assembled()) assemble(w, s, l, queries, adapter);
+  append_tokens(w, s, l);
+  const std::int64_t at = s.at * shape.heads * shape.head_size;
+  const kernels::KvCache& cache = item.cache->layer(l);
+  kernels::rope(w.context(), w.q.data() + at, s.T, shape.heads, w.rope(), cache.rows - s.T, 0);
+  tap_attention(w, s, l);
+  kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.T, cache, shape);
+}
+
+void emit_logits(Workspace& w, std::span<const Share> shares, const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  struct Wanted {
+    std::size_t item;
+    std::int64_t token;
+  };
+  Wanted wanted[Workspace::kLogitRows];
+  std::int64_t n = 0;
+  const auto flush = [&] {
+    kernels::linear(w.context(), w.logits.data(), w.xn.data(), n, w.weights().head);
+    for (std::int64_t i = 0; i < n; ++i)
+      sink(wanted[i].item, wanted[i].token,
+           {w.logits.data() + i * c.vocab, static_cast<std::size_t>(c.vocab)});
+    n = 0;
+  };
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    for (std::int64_t t = std::max<std::int64_t>(0, shares[i].item->logits_from); t < shares[i].T; ++t) {
+      kernels::rms_norm(w.context(), w.xn.data() + n * c.hidden, w.x.data() + (shares[i].at + t) * c.hidden,
+                        w.weights().final_norm, 1, c.hidden, c.norm_epsilon);
+      wanted[n++] = {i, t};
+      if (n == Workspace::kLogitRows) flush();
+    }
+  }
+  if (n > 0) flush();
+}
+
+void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
+  w.reserve(std::max(rows, Workspace::kLogitRows));
+  for (const Share& s : shares) {
+    const ReadItem& item = *s.item;
+    const std::int64_t most = item.cache->assembled() ? item.cache->rows(0) + s.T : prefix_rows(item) + s.T;
+    // Layers may differ in what they recall, by K0 rows at most.
+    const std::int64_t slack = item.memory ? item.memory->layout().K0 : 0;
+    item.cache->reserve(most + slack);
+    w.reserve_positions(most + slack);
+  }
+}
+
+void tap_hidden(const Workspace& w, std::span<const Share> shares, std::int64_t l) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (const Share& s : shares)
+    if (s.item->taps && s.item->taps->hidden)
+      s.item->taps->hidden(l, {w.x.data() + s.at * d, static_cast<std::size_t>(s.T * d)});
+}
+
+}  // namespace
+
+void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  std::int64_t rows = 0;
+  const std::span<const Share> shares = stack_rows(w, batch, rows);
+  if (rows == 0) return;
+  prepare(w, shares, rows);
+
+  embed(w, shares);  // [rows,d]
+  for (std::int64_t l = 0; l < c.layers; ++l) {
+    const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+    tap_hidden(w, shares, l);
+    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
+                      c.norm_epsilon);
+    project(w, w.q.data(), w.xn.data(), rows, layer.q, adapter, false);    // [rows,H·e]
+    project(w, w.k.data(), w.xn.data(), rows, layer.k, adapter, false);    // [rows,G·e]
+    project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);    // [rows,G·e]
+    for (const Share& s : shares) attend_share(w, s, l, adapter);          // [rows,H·e]
+    finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
+  }
+  for (const Share& s : shares) {
+    s.item->cache->set_assembled();
+    if (s.item->window) s.item->window->commit(s.T);
+  }
+  emit_logits(w, shares, sink);
+}
+
+ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter) {
+  ScoutStates states;
+  const auto layers = static_cast<std::size_t>(w.weights().config.layers);
+  const std::int64_t width = w.weights().config.heads * w.weights().config.head_size;
+  const std::int64_t d_r = w.weights().memory ? w.weights().memory->d_r : 0;
+  states.retriever.resize(layers);
+  states.attention.resize(layers);
+  states.layers.resize(layers);
+  ReadTaps taps;
+  taps.queries = [&](std::int64_t layer, const memory::LayerQueries& queries) {
+    const auto l = static_cast<std::size_t>(layer);
+    if (queries.retriever) states.retriever[l].assign(queries.retriever, queries.retriever + queries.T * d_r);
+    states.attention[l].assign(queries.attention, queries.attention + queries.T * width);
+    states.layers[l] = {.T = queries.T,
+                        .retriever = queries.retriever ? states.retriever[l].data() : nullptr,
+                        .attention = states.attention[l].data()};
+  };
+  AttentionCache cache(w.weights().config.layers, w.kv_shape());
+  ReadItem scout = item;
+  memory::WindowRows window = item.window ? *item.window : memory::WindowRows(memory::Layout{});
+  scout.window = item.window ? &window : nullptr;
+  scout.cache = &cache;
+  scout.recall = nullptr;
+  scout.logits_from = static_cast<std::int64_t>(item.tokens.size());
+  scout.taps = &taps;
+  read_pass(w, {&scout, 1}, adapter, nullptr);
+  return states;
+}
+
+}  // namespace mplus::model

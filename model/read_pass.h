@@ -1,0 +1,56 @@
+// The read pass: tokens of one or more sessions through the decoder, over their memories (spec: "Read"). The
+// first pass of a read assembles each session's attention cache, recalling as it goes; later passes only
+// append.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "mplus/memory/memory.h"
+#include "mplus/memory/recall.h"
+#include "mplus/memory/window.h"
+#include "mplus/model/attention_cache.h"
+#include "mplus/model/workspace.h"
+#include "mplus/model/write_pass.h"
+
+namespace mplus::model {
+
+// What a pass lets others look at, layer by layer; valid during the call only.
+struct ReadTaps {
+  std::function<void(std::int64_t layer, const memory::LayerQueries&)> queries;  // of the scouts
+  // weights[H, n, rows] of the last n = attention_queries tokens.
+  std::function<void(std::int64_t layer, std::span<const float> weights, std::int64_t n, std::int64_t rows)>
+      attention;
+  std::int64_t attention_queries = 0;
+  std::function<void(std::int64_t layer, std::span<const float> hidden)> hidden;  // a layer's input, [T, d]
+};
+
+struct ReadItem {
+  std::span<const TokenId> tokens;
+  AttentionCache* cache = nullptr;       // afterwards holds these tokens as well
+  memory::WindowRows* window = nullptr;  // rows already read; afterwards these tokens as well. Null: not kept
+  const memory::Memory* memory = nullptr;  // null: a plain decoder
+  memory::Recall* recall = nullptr;        // null: nothing is recalled
+  std::int64_t scouts_begin = 0;           // tokens[begin, end) are the ones that ask
+  std::int64_t scouts_end = 0;
+  std::int64_t logits_from = 0;  // rows below are not turned into logits
+  const ReadTaps* taps = nullptr;
+};
+
+// Receives logits [V] of a token of an item; they are gone when the call returns.
+using LogitsSink = std::function<void(std::size_t item, std::int64_t token, std::span<const float> logits)>;
+
+void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink);
+
+// The scout pass: the scouts' states in every layer, read over [bos | short-term | window | tokens] without
+// long-term rows. Changes nothing.
+struct ScoutStates {
+  std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
+  std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]
+  std::vector<memory::LayerQueries> layers;     // views of the above
+};
+ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter);
+
+}  // namespace mplus::model

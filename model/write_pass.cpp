@@ -1,0 +1,186 @@
+#include "mplus/model/write_pass.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mplus/core/error.h"
+#include "mplus/io/dequantise.h"
+#include "mplus/kernels/activation.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/norm.h"
+
+namespace mplus::model {
+namespace {
+
+// One session's rows among the stacked ones. Queried rows ("active") of all sessions come first, so that the
+// second half of a layer works on one matrix; tail rows that only supply keys and values ("context") stand
+// behind them.
+struct Share {
+  const memory::Memory* memory;
+  std::int64_t tail;     // t
+  std::int64_t tokens;   // T
+  std::int64_t written;  // n = min(K, t + T)
+  std::int64_t extra;    // tail rows that are queried too, because T < K
+  std::int64_t active_at = 0, context_at = 0;
+
+  std::int64_t active() const { return extra + tokens; }
+  std::int64_t context() const { return tail - extra; }
+};
+
+struct Stack {
+  std::vector<Share> shares;
+  std::int64_t active = 0;
+  std::int64_t rows = 0;
+};
+
+Stack stack_rows(const Workspace& w, std::span<const WriteItem> batch) {
+  const std::int64_t K = w.weights().memory->K;
+  Stack stack;
+  for (const WriteItem& item : batch) {
+    MPLUS_CHECK(!item.chunk.empty(), "a chunk has at least one token");
+    Share s{.memory = item.memory,
+            .tail = item.memory->tail_rows(),
+            .tokens = static_cast<std::int64_t>(item.chunk.size()),
+            .written = 0,
+            .extra = 0};
+    s.written = std::min(K, s.tail + s.tokens);
+    s.extra = std::max<std::int64_t>(0, s.written - s.tokens);
+    s.active_at = stack.active;
+    stack.active += s.active();
+    stack.shares.push_back(s);
+  }
+  stack.rows = stack.active;
+  for (Share& s : stack.shares) {
+    s.context_at = stack.rows;
+    stack.rows += s.context();
+  }
+  return stack;
+}
+
+void embed_chunks(Workspace& w, const Stack& stack, std::span<const WriteItem> batch) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Share& s = stack.shares[i];
+    for (std::int64_t t = 0; t < s.tokens; ++t) {
+      const TokenId id = batch[i].chunk[static_cast<std::size_t>(t)];
+      MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
+      io::dequantise_row(w.x.data() + (s.active_at + s.extra + t) * d, w.weights().embedding, id);
+    }
+  }
+}
+
+// Rows of [tail ; x] at this depth, the positional vector added to the last n of them.
+void place_tail(Workspace& w, const Stack& stack, std::int64_t layer) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (const Share& s : stack.shares) {
+    const float* tail = s.memory->tail(layer).data();
+    const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
+      if (rows > 0)
+        std::memcpy(w.x.data() + to * d, from, static_cast<std::size_t>(rows * d) * sizeof(float));
+    };
+    copy(s.context_at, tail, s.context());
+    copy(s.active_at, tail + s.context() * d, s.extra);
+    kernels::add_row(w.context(), w.x.data() + (s.active_at + s.active() - s.written) * d,
+                     w.weights().positional, s.written, d);
+  }
+}
+
+// Attention of one session's active rows over [bos ; context ; active], positions from 0 over that list.
+void attend_share(Workspace& w, const Share& s, std::int64_t layer) {
+  const kernels::KvShape shape = w.kv_shape();
+  const std::int64_t kv = shape.groups * shape.head_size;
+  const std::int64_t rows = 1 + s.tail + s.tokens;
+  const auto size = static_cast<std::size_t>(rows * kv);
+  if (w.kv_keys.size() < size) {
+    w.kv_keys.resize(size);
+    w.kv_values.resize(size);
+  }
+  w.k_rows.resize(static_cast<std::size_t>(rows));
+  w.v_rows.resize(static_cast<std::size_t>(rows));
+  w.k_rows[0] = w.bos_k(layer, Adapter::write);
+  w.v_rows[0] = w.bos_v(layer, Adapter::write);
+  for (std::int64_t r = 0; r < s.tail + s.tokens; ++r) {
+    const std::int64_t at = r < s.context() ? s.context_at + r : s.active_at + r - s.context();
+    w.k_rows[static_cast<std::size_t>(1 + r)] = w.k.data() + at * kv;
+    w.v_rows[static_cast<std::size_t>(1 + r)] = w.v.data() + at * kv;
+  }
+  kernels::KvCache cache{.keys = w.kv_keys.data(), .values = w.kv_values.data(), .rows = 0, .capacity = rows};
+  kernels::append_rows(w.context(), cache, shape, DType::f32, w.k_rows.data(), w.v_rows.data(), rows,
+                       w.rope(), 0);
+  const std::int64_t at = s.active_at * shape.heads * shape.head_size;
+  kernels::rope(w.context(), w.q.data() + at, s.active(), shape.heads, w.rope(), rows - s.active(), 0);
+  kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.active(), cache, shape);
+}
+
+}  // namespace
+
+std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch) {
+  const io::ModelConfig& c = w.weights().config;
+  const Stack stack = stack_rows(w, batch);
+  w.reserve(stack.rows);
+  for (const Share& s : stack.shares) w.reserve_positions(1 + s.tail + s.tokens);
+  std::vector<WrittenRows> written(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    written[i].n = stack.shares[i].written;
+    written[i].hidden.reserve(w.weights().layers.size());
+  }
+
+  embed_chunks(w, stack, batch);
+  for (std::int64_t l = 0; l < c.layers; ++l) {
+    const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+    place_tail(w, stack, l);  // [rows,d]
+    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, stack.rows, c.hidden,
+                      c.norm_epsilon);                                                   // [rows,d]
+    project(w, w.q.data(), w.xn.data(), stack.active, layer.q, Adapter::write, true);    // [active,H·e]
+    project(w, w.k.data(), w.xn.data(), stack.rows, layer.k, Adapter::write, true);      // [rows,G·e]
+    project(w, w.v.data(), w.xn.data(), stack.rows, layer.v, Adapter::write, true);      // [rows,G·e]
+    for (const Share& s : stack.shares) attend_share(w, s, l);                           // [active,H·e]
+    finish_layer(w, layer, w.x.data(), w.o.data(), stack.active, Adapter::write, true);  // [active,d]
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Share& s = stack.shares[i];
+      const float* end = w.x.data() + (s.active_at + s.active()) * c.hidden;
+      written[i].hidden.emplace_back(end - s.written * c.hidden, end);  // [n,d]
+    }
+  }
+  return written;
+}
+
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, const float* hidden, std::int64_t n,
+                           Adapter adapter) {
+  const io::ModelConfig& c = w.weights().config;
+  const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
+  const std::int64_t kv = c.kv_heads * c.head_size;
+  const std::int64_t d_r = w.weights().memory->d_r;
+  ProjectedRows rows;
+  rows.k.resize(static_cast<std::size_t>(n * kv));
+  rows.v.resize(static_cast<std::size_t>(n * kv));
+  w.reserve(n);
+  kernels::rms_norm(w.context(), w.xn.data(), hidden, weights.attention_norm, n, c.hidden, c.norm_epsilon);
+  project(w, rows.k.data(), w.xn.data(), n, weights.k, adapter, true);
+  project(w, rows.v.data(), w.xn.data(), n, weights.v, adapter, true);
+  rows.key.assign(static_cast<std::size_t>(n * d_r), 0.0f);
+  if (!weights.key.empty()) retriever_project(w, rows.key.data(), w.xn.data(), n, weights.key, true);
+  return rows;
+}
+
+void inject(Workspace& w, std::span<const Injection> batch) {
+  std::vector<WriteItem> items;
+  items.reserve(batch.size());
+  for (const Injection& i : batch) items.push_back({i.chunk, i.memory});
+  const std::vector<WrittenRows> written = write_pass(w, items);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto layers = written[i].hidden.size();
+    std::vector<ProjectedRows> projected;
+    std::vector<memory::NewRows> rows(layers);
+    projected.reserve(layers);
+    for (std::size_t l = 0; l < layers; ++l) {
+      const float* hidden = written[i].hidden[l].data();
+      const auto& p =
+          projected.emplace_back(project_rows(w, static_cast<std::int64_t>(l), hidden, written[i].n));
+      rows[l] = {.hidden = hidden, .k = p.k.data(), .v = p.v.data(), .key = p.key.data(), .n = written[i].n};
+    }
+    batch[i].memory->update(rows, batch[i].drops);
+  }
+}
+
+}  // namespace mplus::model

@@ -1,0 +1,48 @@
+// The write pass: a chunk of text becomes K new rows in every layer (spec: "Update"). Sessions are stacked
+// for the linear layers; what a session gets does not depend on its neighbours, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/io/tokenizer.h"
+#include "mplus/memory/memory.h"
+#include "mplus/model/workspace.h"
+
+namespace mplus::model {
+
+using io::TokenId;
+
+struct WriteItem {
+  std::span<const TokenId> chunk;          // T ≥ 1 tokens
+  const memory::Memory* memory = nullptr;  // its tail is input; nothing is changed
+};
+
+// The hidden states an update writes: [L][n, d] for one session.
+struct WrittenRows {
+  std::int64_t n = 0;
+  std::vector<AlignedVector<float>> hidden;  // [L] of [n, d]
+};
+
+std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch);
+
+// Keys and values under `adapter`, and retriever keys, of hidden states of one layer: what memory keeps of
+// them.
+struct ProjectedRows {
+  AlignedVector<float> k, v, key;
+};
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, const float* hidden, std::int64_t n,
+                           Adapter adapter = Adapter::read);
+
+// Write pass, projection and memory update for several sessions. `drops`: recorded choices per item, or
+// empty.
+struct Injection {
+  std::span<const TokenId> chunk;
+  memory::Memory* memory = nullptr;
+  const memory::Drops* drops = nullptr;
+};
+void inject(Workspace& w, std::span<const Injection> batch);
+
+}  // namespace mplus::model
