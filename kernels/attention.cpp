@@ -40,7 +40,7 @@ void attend_single(Context& context, const AttendJob& job, std::int64_t t) {
   const std::int64_t step = job.heads / job.groups * (job.head_size + 2);
   auto* partials = reinterpret_cast<float*>(
       context.shared_scratch(static_cast<std::size_t>(job.groups * chunks * step) * sizeof(float)));
-  const std::size_t scratch_size = isa.attend_chunk_scratch();
+  const std::size_t scratch_size = isa.attend_chunk_scratch(job.heads / job.groups);
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
   const std::int64_t work = seen * job.heads * job.head_size / 4;
   parallel(context, job.groups * chunks, work, [&](std::int64_t item, int worker) {

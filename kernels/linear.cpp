@@ -38,14 +38,14 @@ LinearJob make_job(float* out, const float* x, std::int64_t T, const Matrix& w,
           .quantised = {}};
 }
 
-void quantise_inputs(Context& context, LinearJob& job) {
-  const std::int64_t blocks = job.T * (job.inputs / kQuantBlock);
+void quantise_inputs(Context& context, LinearJob& job, std::int64_t group) {
+  const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
   std::byte* memory = context.shared_scratch(static_cast<std::size_t>(blocks) * (32 + 3 * 4));
+  job.quantised.group = group;
   job.quantised.q = reinterpret_cast<std::int8_t*>(memory);
   memory += blocks * 32;
-  job.quantised.scale = reinterpret_cast<float*>(memory);
-  job.quantised.scaled_sum = job.quantised.scale + blocks;
-  job.quantised.bias = reinterpret_cast<std::int32_t*>(job.quantised.scaled_sum + blocks);
+  job.quantised.scales = reinterpret_cast<float*>(memory);
+  job.quantised.bias = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
   parallel_ranges(context, job.T, 2 * job.inputs,
                   [&](std::int64_t t0, std::int64_t t1) { table().quantise(job, t0, t1); });
 }
@@ -71,7 +71,8 @@ void multiply_batch(Context& context, const LinearJob& job, bool integer) {
   const int threads = context.pool().size();
   const std::int64_t wanted = (2 * threads + panels - 1) / panels;
   const std::int64_t shares = threads == 1 ? 1 : std::clamp<std::int64_t>((job.T + 63) / 64, 1, wanted);
-  const std::int64_t share = (job.T + shares - 1) / shares;
+  // Whole groups of rows: a tile of an item never straddles two of them.
+  const std::int64_t share = ((job.T + shares - 1) / shares + isa.group_i8 - 1) / isa.group_i8 * isa.group_i8;
   for (int worker = 0; worker < threads; ++worker) context.scratch(worker, scratch_size);
   const std::int64_t work = job.inputs * job.outputs * (job.T + 8) / 16;
   parallel(context, panels * shares, work, [&](std::int64_t item, int worker) {
@@ -88,8 +89,9 @@ void linear(Context& context, float* out, const float* x, std::int64_t T, const 
   LinearJob job = make_job(out, x, T, w, options);
   if (T <= 0 || w.rows <= 0) return;
   const bool integer = context.numerics() == Numerics::fast && is_quantised(w.dtype);
-  if (integer) quantise_inputs(context, job);
-  if (T == 1 && options.rows == Rows::few) {
+  const bool single = T == 1 && options.rows == Rows::few;
+  if (integer) quantise_inputs(context, job, single ? 1 : table().group_i8);
+  if (single) {
     multiply_vector(context, job, integer);
   } else {
     multiply_batch(context, job, integer);

@@ -11,7 +11,7 @@ namespace mplus::kernels::MPLUS_ISA {
 MPLUS_INLINE float half_at(const std::byte* p) {
   std::uint16_t h;
   __builtin_memcpy(&h, p, 2);
-  return half_bits_to_float(splat(std::int32_t{h}))[0];
+  return half_scalar(h);
 }
 
 // Types without blocks: element i of a row, alone.

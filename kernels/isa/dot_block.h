@@ -1,25 +1,19 @@
 // Integer dot products of one block of 32 weights with 32 int8 activations, as partial sums in a few lanes.
-// `bias` is added to one of the lanes.
+// `bias` is added to one of the lanes. A block's head comes as floats: scale, and minimum where there is one.
 #pragma once
 
 #include "mplus/kernels/isa/simd.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 
-struct HalfPair {
-  float first;
-  float second;
-};
+MPLUS_INLINE F4 load_pair(const float* p) { return F4{p[0], p[1], 0.0f, 0.0f}; }
 
 #if defined(MPLUS_ISA_AVX512) || defined(MPLUS_ISA_AVX2)
 
 typedef __m256 DotF;
 typedef __m256i DotI;
 
-MPLUS_INLINE HalfPair half_pair(const std::byte* p) {
-  const __m128 both = _mm_cvtph_ps(_mm_loadu_si32(p));
-  return {_mm_cvtss_f32(both), _mm_cvtss_f32(_mm_movehdup_ps(both))};
-}
+MPLUS_INLINE F4 half_pair(const std::byte* p) { return _mm_cvtph_ps(_mm_loadu_si32(p)); }
 MPLUS_INLINE DotI first_lane(std::int32_t bias) { return _mm256_zextsi128_si256(_mm_cvtsi32_si128(bias)); }
 
 MPLUS_INLINE DotI dot_nibbles(std::int32_t bias, const std::byte* w, const std::int8_t* a) {
@@ -46,13 +40,12 @@ MPLUS_INLINE DotI dot_bytes(std::int32_t bias, const std::byte* w, const std::in
 #endif
 }
 
-MPLUS_INLINE DotF dot_fma(DotI dot, float scale, DotF acc) {
-  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(scale), acc);
+MPLUS_INLINE DotF dot_fma(DotI dot, F4 scale, DotF acc) {
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_broadcastss_ps(scale), acc);
 }
-MPLUS_INLINE float dot_sum(DotF v) {
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+MPLUS_INLINE F4 dot_sum4(const DotF (&v)[4]) {
+  const __m256 all = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+  return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
 }
 
 #else  // 128-bit vectors
@@ -60,12 +53,16 @@ MPLUS_INLINE float dot_sum(DotF v) {
 typedef F DotF;
 typedef I DotI;
 
-MPLUS_INLINE HalfPair half_pair(const std::byte* p) {
-  std::int32_t word;
+MPLUS_INLINE F4 half_pair(const std::byte* p) {
+#if defined(MPLUS_ISA_NEON)
+  std::uint32_t word;
   __builtin_memcpy(&word, p, 4);
-  const F both = half_to_float(
-      I{word & 0xffff, static_cast<std::int32_t>(static_cast<std::uint32_t>(word) >> 16), 0, 0});
-  return {both[0], both[1]};
+  return floats(vcvt_f32_f16(vreinterpret_f16_u64(vcreate_u64(word))));
+#else
+  std::uint16_t h[2];
+  __builtin_memcpy(h, p, 4);
+  return half_bits_to_float(I{h[0], h[1], 0, 0});
+#endif
 }
 MPLUS_INLINE DotI dot_nibbles(std::int32_t bias, const std::byte* w, const std::int8_t* a) {
   const I both = load_bits<I>(w);
@@ -76,8 +73,8 @@ MPLUS_INLINE DotI dot_bytes(std::int32_t bias, const std::byte* w, const std::in
   const I low = dot4(I{bias, 0, 0, 0}, load_bits<I>(w), load_bits<I>(a));
   return dot4(low, load_bits<I>(w + 16), load_bits<I>(a + 16));
 }
-MPLUS_INLINE DotF dot_fma(DotI dot, float scale, DotF acc) { return fma(to_float(dot), splat(scale), acc); }
-MPLUS_INLINE float dot_sum(DotF v) { return sum(v); }
+MPLUS_INLINE DotF dot_fma(DotI dot, F4 scale, DotF acc) { return fma(to_float(dot), splat(scale[0]), acc); }
+MPLUS_INLINE F4 dot_sum4(const DotF (&v)[4]) { return sum4(v[0], v[1], v[2], v[3]); }
 
 #endif
 

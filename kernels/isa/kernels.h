@@ -21,7 +21,7 @@ void attend_chunk(const AttendJob& job, std::int64_t t, std::int64_t group, std:
 void attend_merge(const AttendJob& job, std::int64_t t, std::int64_t group, const float* partials,
                   std::int64_t chunks);
 std::size_t attend_panel_scratch(std::int64_t head_size);
-std::size_t attend_chunk_scratch();
+std::size_t attend_chunk_scratch(std::int64_t sharing);
 
 std::size_t packed_queries_size(std::int64_t T, std::int64_t d_r);
 void pack_queries(float* packed, const float* q, std::int64_t T, std::int64_t d_r);

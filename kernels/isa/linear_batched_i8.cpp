@@ -45,28 +45,43 @@ MPLUS_INLINE I word_at(const std::int8_t* p) {
   return splat(word);
 }
 
+// The dot products of one block with R rows, in step: R chains hide the latency of one.
+template <int R, DType kType>
+MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* bias) {
+  MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] = kType == DType::q4_1 ? I{} : splat(bias[r]);
+  MPLUS_UNROLL for (int k = 0; k < 8; ++k) {
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      const I a = word_at(q + 32 * r + 4 * k);
+      dot[r] = kType == DType::q8_0 ? dot4(dot[r], words[k], a) : dot4_nibbles(dot[r], words[k], a);
+    }
+  }
+}
+
 template <int M, DType kType>
 MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t t, std::int64_t row0) {
+  constexpr int kTogether = M < 4 ? M : 4;
   const QuantisedRows& x = job.quantised;
   const std::int64_t blocks = job.inputs / 32;
+  const std::int64_t first = t / x.group * blocks * x.group + t % x.group;
+  const std::int8_t* q = x.q + first * 32;
+  const float* scales = x.scales + first * 2;
+  const std::int32_t* bias = x.bias + first;
   F acc[M] = {};
   for (std::int64_t b = 0; b < blocks; ++b) {
     I words[8];
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
-    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
-      const std::int64_t at = (t + m) * blocks + b;
-      const std::int8_t* q = x.q + at * 32;
-      I dot = kType == DType::q4_1 ? I{} : splat(x.bias[at]);
-      MPLUS_UNROLL for (int k = 0; k < 8; ++k) {
-        if constexpr (kType == DType::q8_0) {
-          dot = dot4(dot, words[k], word_at(q + 4 * k));
-        } else {
-          dot = dot4_nibbles(dot, words[k], word_at(q + 4 * k));
-        }
+    MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
+      I dot[kTogether];
+      dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m);
+      MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
+        F& to = acc[m + r];
+        to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
+        if constexpr (kType == DType::q4_1) to = fma(w[b].minimum, splat(scales[2 * (m + r) + 1]), to);
       }
-      acc[m] = fma(to_float(dot), w[b].scale * x.scale[at], acc[m]);
-      if constexpr (kType == DType::q4_1) acc[m] = fma(w[b].minimum, splat(x.scaled_sum[at]), acc[m]);
     }
+    q += kTileRowsI8 * 32;
+    scales += kTileRowsI8 * 2;
+    bias += kTileRowsI8;
   }
   const std::int64_t valid = job.outputs - row0;
   for (int m = 0; m < M; ++m) {

@@ -5,54 +5,58 @@
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
 
-constexpr std::int64_t kRows = 4;  // rows that share the loads of x
+constexpr std::int64_t kRows = 4;  // independent chains, and rows that share the loads of x
 
+// R ≤ 4 rows; a group's missing rows sum to nothing.
 template <DType kType, int R>
-MPLUS_INLINE void plain_rows(float (&out)[R], const LinearJob& job, std::int64_t row) {
+MPLUS_INLINE F4 plain_rows(const LinearJob& job, std::int64_t row) {
   const std::byte* w = job.w + row * job.row_bytes;
-  F acc[R] = {};
+  F acc[kRows] = {};
   std::int64_t i = 0;
-  const auto row_scale = [&](int r) { return kType == DType::i8 ? job.row_scales[row + r] : 1.0f; };
+  float row_scale[R];
+  for (int r = 0; r < R; ++r) row_scale[r] = kType == DType::i8 ? job.row_scales[row + r] : 1.0f;
   for (; i + kLanes <= job.inputs; i += kLanes) {
     const F x = load(job.x + i);
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
-      acc[r] = fma(elements<kType>(w + r * job.row_bytes, i, row_scale(r)), x, acc[r]);
+      const std::byte* p = w + r * job.row_bytes;
+      prefetch(p + i * static_cast<std::int64_t>(block_bytes(kType)));
+      acc[r] = fma(elements<kType>(p, i, row_scale[r]), x, acc[r]);
     }
   }
-  for (int r = 0; r < R; ++r) out[r] = sum(acc[r]);
+  F4 total = sum4(acc[0], acc[1], acc[2], acc[3]);
   for (; i < job.inputs; ++i)
-    for (int r = 0; r < R; ++r) out[r] += element<kType>(w + r * job.row_bytes, i, row_scale(r)) * job.x[i];
+    for (int r = 0; r < R; ++r) total[r] += element<kType>(w + r * job.row_bytes, i, row_scale[r]) * job.x[i];
+  return total;
 }
 
 template <DType kType, int R>
-MPLUS_INLINE void block_rows(float (&out)[R], const LinearJob& job, std::int64_t row) {
+MPLUS_INLINE F4 block_rows(const LinearJob& job, std::int64_t row) {
   constexpr std::int64_t kBytes = kType == DType::q8_0 ? 34 : kType == DType::q4_0 ? 18 : 20;
   const std::byte* w = job.w + row * job.row_bytes;
-  F acc[R][2] = {};
+  F acc[kRows] = {};
   for (std::int64_t b = 0; b < job.inputs / 32; ++b, w += kBytes) {
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      prefetch(w + r * job.row_bytes);
       F values[kBlockVectors];
       block<kType>(values, w + r * job.row_bytes);
       MPLUS_UNROLL for (int v = 0; v < kBlockVectors; ++v) {
-        acc[r][v % 2] = fma(values[v], load(job.x + b * 32 + v * kLanes), acc[r][v % 2]);
+        acc[r] = fma(values[v], load(job.x + b * 32 + v * kLanes), acc[r]);
       }
     }
   }
-  for (int r = 0; r < R; ++r) out[r] = sum(acc[r][0] + acc[r][1]);
+  return sum4(acc[0], acc[1], acc[2], acc[3]);
 }
 
 template <DType kType, int R>
 MPLUS_INLINE void rows_at(const LinearJob& job, std::int64_t row) {
-  float value[R];
+  F4 value;
   if constexpr (is_quantised(kType)) {
-    block_rows<kType>(value, job, row);
+    value = block_rows<kType, R>(job, row);
   } else {
-    plain_rows<kType>(value, job, row);
+    value = plain_rows<kType, R>(job, row);
   }
-  for (int r = 0; r < R; ++r) {
-    const float scaled = job.scale * value[r];
-    job.out[row + r] = job.accumulate ? job.out[row + r] + scaled : scaled;
-  }
+  value = value * job.scale;
+  for (int r = 0; r < R; ++r) job.out[row + r] = job.accumulate ? job.out[row + r] + value[r] : value[r];
 }
 
 template <DType kType>

@@ -7,30 +7,39 @@ namespace {
 
 constexpr std::int64_t kRows = 4;  // independent chains, and rows that share the loads of x
 
+// R ≤ 4 rows; a group's missing rows sum to nothing.
 template <DType kType, int R>
-MPLUS_INLINE void rows_at(const LinearJob& job, std::int64_t row) {
+MPLUS_INLINE F4 dot_rows(const LinearJob& job, std::int64_t row) {
   constexpr std::int64_t kBytes = kType == DType::q8_0 ? 34 : kType == DType::q4_0 ? 18 : 20;
   const QuantisedRows& x = job.quantised;
   const std::byte* w = job.w + row * job.row_bytes;
-  DotF acc[R] = {};
-  float minima[R] = {};
-  for (std::int64_t b = 0; b < job.inputs / 32; ++b, w += kBytes) {
+  const std::int64_t blocks = job.inputs / 32;
+  DotF acc[kRows] = {};
+  F4 minima[kRows] = {};
+  for (std::int64_t b = 0; b < blocks; ++b, w += kBytes) {
+    const std::int8_t* q = x.q + b * 32;
+    const F4 scales = load_pair(x.scales + 2 * b);
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
       const std::byte* p = w + r * job.row_bytes;
-      const HalfPair head = half_pair(p);
-      const std::int8_t* q = x.q + b * 32;
+      prefetch(p);
       DotI dot;
       if constexpr (kType == DType::q8_0) dot = dot_bytes(x.bias[b], p + 2, q);
       if constexpr (kType == DType::q4_0) dot = dot_nibbles(x.bias[b], p + 2, q);
       if constexpr (kType == DType::q4_1) dot = dot_nibbles(0, p + 4, q);
-      acc[r] = dot_fma(dot, head.first * x.scale[b], acc[r]);
-      if constexpr (kType == DType::q4_1) minima[r] += head.second * x.scaled_sum[b];
+      const F4 scaled = half_pair(p) * scales;  // of the integers, and the minimum's share
+      acc[r] = dot_fma(dot, scaled, acc[r]);
+      if constexpr (kType == DType::q4_1) minima[r] = minima[r] + scaled;
     }
   }
-  for (int r = 0; r < R; ++r) {
-    const float value = job.scale * (dot_sum(acc[r]) + minima[r]);
-    job.out[row + r] = job.accumulate ? job.out[row + r] + value : value;
-  }
+  const F4 total = dot_sum4(acc);
+  if constexpr (kType != DType::q4_1) return total;
+  return total + F4{minima[0][1], minima[1][1], minima[2][1], minima[3][1]};
+}
+
+template <DType kType, int R>
+MPLUS_INLINE void rows_at(const LinearJob& job, std::int64_t row) {
+  const F4 value = dot_rows<kType, R>(job, row) * job.scale;
+  for (int r = 0; r < R; ++r) job.out[row + r] = job.accumulate ? job.out[row + r] + value[r] : value[r];
 }
 
 template <DType kType>

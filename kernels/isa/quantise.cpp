@@ -11,33 +11,39 @@ MPLUS_INLINE std::int32_t weight_offset(DType dtype) {
   return dtype == DType::q8_0 ? kByteOffset : dtype == DType::q4_0 ? 8 : 0;
 }
 
+void quantise_block(const QuantisedRows& to, std::int64_t at, const float* from, std::int32_t offset) {
+  F x[kVectors];
+  F largest{};
+  for (int v = 0; v < kVectors; ++v) {
+    x[v] = load(from + v * kLanes);
+    largest = max(largest, as_float(as_int(x[v]) & 0x7fffffff));
+  }
+  const float maximum = max_lane(largest);
+  const float scale = maximum / 127.0f;
+  // A block of next to nothing has no useful inverse: it counts as zero.
+  const float inverse = scale >= 0x1p-120f ? 127.0f / maximum : 0.0f;
+  I total{};
+  for (int v = 0; v < kVectors; ++v) {
+    const I q = round_to_int(x[v] * inverse);
+    narrow_i8(to.q + at * 32 + v * kLanes, q);
+    total = total + q;
+  }
+  const std::int32_t count = sum(total);
+  to.scales[2 * at] = scale;
+  to.scales[2 * at + 1] = scale * static_cast<float>(count);
+  to.bias[at] = -offset * count;
+}
+
 }  // namespace
 
 void quantise(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
   const QuantisedRows& to = job.quantised;
   const std::int32_t offset = weight_offset(job.dtype);
   const std::int64_t blocks = job.inputs / 32;
-  for (std::int64_t at = t0 * blocks; at < t1 * blocks; ++at) {
-    F x[kVectors];
-    F largest{};
-    for (int v = 0; v < kVectors; ++v) {
-      x[v] = load(job.x + at * 32 + v * kLanes);
-      largest = max(largest, as_float(as_int(x[v]) & 0x7fffffff));
-    }
-    const float maximum = max_lane(largest);
-    const float scale = maximum / 127.0f;
-    // A block of subnormals has no useful inverse: it counts as zero.
-    const float inverse = scale >= 0x1p-120f ? 127.0f / maximum : 0.0f;
-    I total{};
-    for (int v = 0; v < kVectors; ++v) {
-      const I q = round_to_int(x[v] * inverse);
-      narrow_i8(to.q + at * 32 + v * kLanes, q);
-      total = total + q;
-    }
-    const std::int32_t count = sum(total);
-    to.scale[at] = scale;
-    to.scaled_sum[at] = scale * static_cast<float>(count);
-    to.bias[at] = -offset * count;
+  for (std::int64_t t = t0; t < t1; ++t) {
+    const std::int64_t first = t / to.group * blocks * to.group + t % to.group;
+    for (std::int64_t b = 0; b < blocks; ++b)
+      quantise_block(to, first + b * to.group, job.x + t * job.inputs + b * 32, offset);
   }
 }
 

@@ -26,6 +26,7 @@ inline constexpr int kLanes = kVectorBytes / 4;
 typedef float F __attribute__((vector_size(kVectorBytes)));
 typedef std::int32_t I __attribute__((vector_size(kVectorBytes)));
 typedef std::uint32_t U __attribute__((vector_size(kVectorBytes)));
+typedef float F4 __attribute__((vector_size(16)));
 
 template <class V>
 MPLUS_INLINE V load_bits(const void* p) {
@@ -54,6 +55,13 @@ MPLUS_INLINE F load_partial(const float* p, std::int64_t n) {
 }
 MPLUS_INLINE void store_partial(float* p, F v, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
+}
+
+// How far ahead of their use weights, keys and values are asked for: streams from memory are what decoding
+// waits for, and processors give up on them at page borders.
+inline constexpr std::int64_t kPrefetchBytes = 4096;
+MPLUS_INLINE void prefetch(const void* p) {
+  __builtin_prefetch(static_cast<const std::byte*>(p) + kPrefetchBytes);
 }
 
 template <class T>

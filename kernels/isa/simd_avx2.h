@@ -19,6 +19,10 @@ MPLUS_INLINE float sum(F v) {
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
+MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
+  const __m256 all = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
+}
 MPLUS_INLINE std::int32_t sum(I v) {
   std::int32_t total = 0;
   for (int lane = 0; lane < 8; ++lane) total += v[lane];
@@ -46,6 +50,7 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
   _mm_storeu_si64(p, _mm_packus_epi16(words, words));
 }
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, low_words(v)); }
+MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 MPLUS_INLINE F half_to_float(I h) { return _mm256_cvtph_ps(low_words(h)); }
 MPLUS_INLINE I float_to_half(F v) {
   return ints(_mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)));

@@ -18,6 +18,9 @@ MPLUS_INLINE F floats(float32x4_t v) { return reinterpret_cast<F>(v); }
 MPLUS_INLINE F fma(F a, F b, F c) { return floats(vfmaq_f32(raw(c), raw(a), raw(b))); }
 MPLUS_INLINE F max(F a, F b) { return floats(vmaxq_f32(raw(a), raw(b))); }
 MPLUS_INLINE float sum(F v) { return vaddvq_f32(raw(v)); }
+MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
+  return floats(vpaddq_f32(vpaddq_f32(raw(a), raw(b)), vpaddq_f32(raw(c), raw(d))));
+}
 MPLUS_INLINE std::int32_t sum(I v) { return vaddvq_s32(raw(v)); }
 MPLUS_INLINE float max_lane(F v) { return vmaxvq_f32(raw(v)); }
 MPLUS_INLINE I round_to_int(F v) { return ints(vcvtnq_s32_f32(raw(v))); }
@@ -51,6 +54,9 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
   __builtin_memcpy(p, &word, 4);
 }
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, vmovn_s32(raw(v))); }
+MPLUS_INLINE float half_scalar(std::uint16_t h) {
+  return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);
+}
 MPLUS_INLINE F half_to_float(I h) { return floats(vcvt_f32_f16(vreinterpret_f16_s16(vmovn_s32(raw(h))))); }
 MPLUS_INLINE I float_to_half(F v) {
   return ints(vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_f16(vcvt_f16_f32(raw(v))))));

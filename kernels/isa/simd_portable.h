@@ -13,6 +13,7 @@ typedef std::int16_t S __attribute__((vector_size(16)));
 MPLUS_INLINE F fma(F a, F b, F c) { return a * b + c; }
 MPLUS_INLINE F max(F a, F b) { return a > b ? a : b; }
 MPLUS_INLINE float sum(F v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+MPLUS_INLINE F4 sum4(F a, F b, F c, F d) { return F4{sum(a), sum(b), sum(c), sum(d)}; }
 MPLUS_INLINE std::int32_t sum(I v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 MPLUS_INLINE float max_lane(F v) { return max_of(max_of(v[0], v[2]), max_of(v[1], v[3])); }
 
@@ -52,6 +53,7 @@ MPLUS_INLINE void narrow_u16(void* p, I v) {
   for (int lane = 0; lane < 4; ++lane) h[lane] = static_cast<std::uint16_t>(v[lane]);
   __builtin_memcpy(p, h, sizeof h);
 }
+MPLUS_INLINE float half_scalar(std::uint16_t h) { return half_bits_to_float(I{h, 0, 0, 0})[0]; }
 MPLUS_INLINE F half_to_float(I h) { return half_bits_to_float(h); }
 MPLUS_INLINE I float_to_half(F v) { return float_to_half_bits(v); }
 

@@ -7,6 +7,7 @@ extern const Table kTable = {
     .name = MPLUS_ISA_NAME,
     .panel = kPanel,
     .panel_i8 = kLanes,
+    .group_i8 = kTileRowsI8,
     .quantise = quantise,
     .batched_f32 = batched_f32,
     .batched_i8 = batched_i8,

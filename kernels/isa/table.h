@@ -12,13 +12,15 @@
 
 namespace mplus::kernels {
 
-// Activations rounded to int8 in blocks of 32: x ≈ scale * q. `bias` is what an integer dot product starts
-// from, to undo the offset that this instruction set stores weights with; `scaled_sum` is scale * Σq.
+// Activations rounded to int8 in blocks of 32: x ≈ scale * q. Blocks of `group` neighbouring rows lie
+// together, so that a tile of rows is one stream: block b of row t stands at ((t / group) * i/32 + b) * group
+// + t % group. `bias` is what an integer dot product starts from, to undo the offset that this instruction
+// set stores weights with.
 struct QuantisedRows {
-  std::int8_t* q = nullptr;      // [T, i]
-  float* scale = nullptr;        // [T, i/32]
-  float* scaled_sum = nullptr;   // [T, i/32]
-  std::int32_t* bias = nullptr;  // [T, i/32]
+  std::int8_t* q = nullptr;      // 32 a block
+  float* scales = nullptr;       // two a block: scale, and scale * Σq
+  std::int32_t* bias = nullptr;  // one a block
+  std::int64_t group = 1;
 };
 
 struct LinearJob {
@@ -57,6 +59,7 @@ struct Table {
   const char* name;
   std::int64_t panel;     // outputs (or queries) that a batched f32 item works on
   std::int64_t panel_i8;  // outputs of a batched int8 item
+  std::int64_t group_i8;  // rows of x that it takes together
 
   // Linear. Batched items pack one panel of weights into scratch and run rows [t0, t1) through it.
   void (*quantise)(const LinearJob&, std::int64_t t0, std::int64_t t1);
@@ -77,7 +80,7 @@ struct Table {
   void (*attend_merge)(const AttendJob&, std::int64_t t, std::int64_t group, const float* partials,
                        std::int64_t chunks);
   std::size_t (*attend_panel_scratch)(std::int64_t head_size);
-  std::size_t (*attend_chunk_scratch)();
+  std::size_t (*attend_chunk_scratch)(std::int64_t sharing);
 
   // Retrieval: q is packed once (pack_queries), then keys [j0, j1) are scored.
   std::size_t (*packed_queries_size)(std::int64_t T, std::int64_t d_r);

@@ -1,0 +1,137 @@
+// Speed of the operations at the default model's sizes (d 576, ff 1536, 9/3 heads of 64, vocabulary 49,152),
+// as GFLOP/s (two per multiply-add) and GB/s of weights, keys and values read. The peak rows are the
+// machine's own limits to compare with. Threads: MPLUS_BENCH_THREADS, otherwise all.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/core/float16.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/retrieval.h"
+
+namespace mplus::kernels {
+namespace {
+
+ThreadPool& pool() {
+  static ThreadPool instance([] {
+    const char* wanted = std::getenv("MPLUS_BENCH_THREADS");
+    return wanted != nullptr ? std::atoi(wanted) : default_thread_count();
+  }());
+  return instance;
+}
+
+AlignedVector<float> ramp(std::int64_t n) {
+  AlignedVector<float> v(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i)
+    v[static_cast<std::size_t>(i)] = static_cast<float>(i * 2'654'435'761 % 1000) * 0.002f - 1.0f;
+  return v;
+}
+
+// Integers of any value, scales of 1/1024: the arithmetic does not care.
+AlignedVector<std::byte> weight_bytes(DType dtype, std::int64_t rows, std::int64_t cols) {
+  AlignedVector<std::byte> bytes(static_cast<std::size_t>(rows) * row_bytes(dtype, cols));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37) & 0x33);
+  return bytes;
+}
+
+void rates(benchmark::State& state, double flops, double read_bytes) {
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["GFLOP/s"] = benchmark::Counter(flops * runs * 1e-9, benchmark::Counter::kIsRate);
+  state.counters["GB/s"] = benchmark::Counter(read_bytes * runs * 1e-9, benchmark::Counter::kIsRate);
+}
+
+// Enough copies of the weights that they come from memory, as in a model, where each layer has its own.
+void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows rows) {
+  const std::int64_t T = state.range(0), inputs = state.range(1), outputs = state.range(2);
+  const auto size = static_cast<std::int64_t>(row_bytes(dtype, inputs)) * outputs;
+  const std::int64_t copies = T == 1 ? std::max<std::int64_t>(1, 96'000'000 / size) : 1;
+  const auto bytes = weight_bytes(dtype, outputs * copies, inputs);
+  const std::vector<float> scales(static_cast<std::size_t>(outputs), 0.01f);
+  const auto x = ramp(T * inputs);
+  AlignedVector<float> out(static_cast<std::size_t>(T * outputs));
+  Context context(pool(), numerics);
+  std::int64_t copy = 0;
+  for (auto _ : state) {
+    const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data()};
+    linear(context, out.data(), x.data(), T, w, {.rows = rows});
+    benchmark::DoNotOptimize(out.data());
+    copy = (copy + 1) % copies;
+  }
+  rates(state, 2.0 * static_cast<double>(T * inputs * outputs), static_cast<double>(size));
+}
+
+void bench_attend(benchmark::State& state) {
+  const std::int64_t T = state.range(0), rows = state.range(1), layers = T == 1 ? 30 : 1;
+  const KvShape shape{9, 3, 64};
+  const std::int64_t layer = shape.groups * rows * shape.head_size;
+  auto keys = ramp(layer * layers), values = ramp(layer * layers);
+  const auto q = ramp(T * shape.heads * shape.head_size);
+  AlignedVector<float> out(q.size());
+  Context context(pool(), Numerics::exact);
+  std::int64_t at = 0;
+  for (auto _ : state) {
+    const KvCache cache{keys.data() + at * layer, values.data() + at * layer, rows, rows};
+    attend(context, out.data(), q.data(), T, cache, shape);
+    benchmark::DoNotOptimize(out.data());
+    at = (at + 1) % layers;
+  }
+  const auto pairs = static_cast<double>(T * (rows - T) + T * (T + 1) / 2);
+  rates(state, 4.0 * pairs * static_cast<double>(shape.heads * shape.head_size),
+        8.0 * static_cast<double>(layer));
+}
+
+void bench_retrieval(benchmark::State& state, DType dtype) {
+  const std::int64_t T = state.range(0), n = state.range(1), d_r = 64;
+  const auto q = ramp(T * d_r);
+  const auto keys = weight_bytes(dtype, n, d_r);
+  std::vector<float> scores(static_cast<std::size_t>(n));
+  Context context(pool(), Numerics::exact);
+  for (auto _ : state) {
+    retrieval_scores(context, scores.data(), q.data(), T, keys.data(), dtype, n, d_r);
+    benchmark::DoNotOptimize(scores.data());
+  }
+  rates(state, 2.0 * static_cast<double>(T * n * d_r), static_cast<double>(keys.size()));
+}
+
+void batch_sizes(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t T : {8, 32, 256}) b->Args({T, 576, 1536});
+  b->Args({256, 1536, 576})->UseRealTime();
+}
+void vector_sizes(benchmark::internal::Benchmark* b) {
+  b->Args({1, 576, 576})->Args({1, 576, 1536})->Args({1, 1536, 576})->Args({1, 576, 49152})->UseRealTime();
+}
+void adapter_sizes(benchmark::internal::Benchmark* b) {
+  b->Args({1, 576, 32})->Args({1, 32, 576})->Args({256, 576, 32})->Args({256, 32, 1536})->UseRealTime();
+}
+
+BENCHMARK_CAPTURE(bench_linear, f32_exact, DType::f32, Numerics::exact, Rows::batched)->Apply(batch_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_1_exact, DType::q4_1, Numerics::exact, Rows::batched)->Apply(batch_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_1_fast, DType::q4_1, Numerics::fast, Rows::batched)->Apply(batch_sizes);
+BENCHMARK_CAPTURE(bench_linear, q8_0_fast, DType::q8_0, Numerics::fast, Rows::batched)->Apply(batch_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_1_exact, DType::q4_1, Numerics::exact, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_1_fast, DType::q4_1, Numerics::fast, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, q8_0_exact, DType::q8_0, Numerics::exact, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, q8_0_fast, DType::q8_0, Numerics::fast, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, bf16, DType::bf16, Numerics::fast, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, i8, DType::i8, Numerics::fast, Rows::few)->Apply(adapter_sizes);
+BENCHMARK(bench_attend)
+    ->Args({256, 385})
+    ->Args({256, 1500})
+    ->Args({20, 1500})
+    ->Args({1, 300})
+    ->Args({1, 1500})
+    ->UseRealTime();
+BENCHMARK_CAPTURE(bench_retrieval, bf16, DType::bf16)
+    ->Args({1, 100'000})
+    ->Args({32, 100'000})
+    ->Args({256, 20'000})
+    ->UseRealTime();
+BENCHMARK_CAPTURE(bench_retrieval, f32, DType::f32)->Args({32, 100'000})->UseRealTime();
+
+}  // namespace
+}  // namespace mplus::kernels
+
+BENCHMARK_MAIN();
