@@ -14,13 +14,15 @@ TEST(Philox, PublishedVectors) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, StreamsSeedsAndItemsDiffer) {
-  const auto base = random_bits(1, RandomStream::drop, 2, 3);
-  EXPECT_EQ(base, random_bits(1, RandomStream::drop, 2, 3));
-  EXPECT_NE(base, random_bits(2, RandomStream::drop, 2, 3));
-  EXPECT_NE(base, random_bits(1, RandomStream::sample, 2, 3));
-  EXPECT_NE(base, random_bits(1, RandomStream::drop, 3, 3));
-  EXPECT_NE(base, random_bits(1, RandomStream::drop, 2, 4));
+TEST(Philox, EveryPartOfThePlaceCounts) {
+  const auto base = random_bits(1, RandomStream::drop, 2, 3, 4);
+  EXPECT_EQ(base, random_bits(1, RandomStream::drop, 2, 3, 4));
+  EXPECT_NE(base, random_bits(2, RandomStream::drop, 2, 3, 4));
+  EXPECT_NE(base, random_bits(std::uint64_t{1} << 32 | 1, RandomStream::drop, 2, 3, 4));
+  EXPECT_NE(base, random_bits(1, RandomStream::sample, 2, 3, 4));
+  EXPECT_NE(base, random_bits(1, RandomStream::drop, 3, 3, 4));
+  EXPECT_NE(base, random_bits(1, RandomStream::drop, 2, 4, 4));
+  EXPECT_NE(base, random_bits(1, RandomStream::drop, 2, 3, 5));
 }
 
 }  // namespace

@@ -1,0 +1,146 @@
+// mplus-golden DIR [CASE…]: runs golden cases of a reference implementation and says how close this program
+// comes.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "mplus/cli/golden/cases.h"
+#include "mplus/core/error.h"
+#include "mplus/core/file.h"
+#include "mplus/engine/locate.h"
+
+namespace mplus::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Tally {
+  int passed = 0, failed = 0, unknown = 0;
+};
+
+void print(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
+
+void run_one(const std::string& name, const std::function<void(Report&)>& run, Tally& tally) {
+  Report report;
+  std::string broken;
+  try {
+    run(report);
+  } catch (const std::exception& e) {
+    broken = e.what();
+  }
+  const bool good = broken.empty() && report.failures().empty() && report.comparisons() > 0;
+  ++(good ? tally.passed : tally.failed);
+  print(fmt::format("{}  {}: {} comparisons, worst error {:.3g} of its tolerance", good ? "ok    " : "FAILED",
+                    name, report.comparisons(), report.worst_share()));
+  if (!broken.empty()) print("        " + broken);
+  const std::size_t shown = std::min<std::size_t>(report.failures().size(), 20);
+  for (std::size_t i = 0; i < shown; ++i) print("        " + report.failures()[i]);
+  if (shown < report.failures().size())
+    print(fmt::format("        … and {} more", report.failures().size() - shown));
+  for (const std::string& note : report.notes()) print("        note: " + note);
+}
+
+void run_folder(const fs::path& path, Tally& tally) {
+  const std::string name = path.filename().string();
+  CaseFunction function;
+  std::optional<CaseFolder> folder;
+  try {
+    folder.emplace(path);
+    // A folder without a "case" field is known by its name.
+    function = find_case(folder->json().value("case", name));
+  } catch (const std::exception& e) {
+    ++tally.failed;
+    return print(fmt::format("FAILED  {}: {}", name, e.what()));
+  }
+  if (!function) {
+    ++tally.unknown;
+    return print(fmt::format("unknown {}: no test for this kind of case", name));
+  }
+  run_one(
+      name, [&](Report& report) { function(*folder, report); }, tally);
+}
+
+void run_json(const fs::path& path, const RealModel& files, Tally& tally) {
+  const Json json = Json::parse(read_text_file(path), nullptr, false);
+  if (json.is_discarded() || !json.is_object() || !json.contains("cases") || !json.contains("model")) {
+    ++tally.unknown;
+    return print(fmt::format("unknown {}: not a file of cases", path.filename().string()));
+  }
+  run_one(
+      path.stem().string(), [&](Report& report) { run_base_model(json, files, report); }, tally);
+}
+
+bool wanted(const std::vector<std::string>& cases, const fs::path& path) {
+  return cases.empty() || std::find(cases.begin(), cases.end(), path.stem().string()) != cases.end();
+}
+
+int run(const fs::path& dir, const std::vector<std::string>& cases, RealModel files) {
+  if (!fs::is_directory(dir)) fail(ErrorCode::not_found, "{}: no such folder", dir.string());
+  Tally tally;
+  if (fs::exists(dir / "golden.json"))
+    run_one(
+        "delta", [&](Report& r) { run_delta(dir, files, r); }, tally);
+  if (fs::exists(dir / "case.json")) run_folder(fs::canonical(dir), tally);
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(dir)) entries.push_back(entry.path());
+  std::sort(entries.begin(), entries.end());
+  for (const fs::path& entry : entries) {
+    if (!wanted(cases, entry)) continue;
+    if (fs::is_directory(entry) && fs::exists(entry / "case.json")) run_folder(entry, tally);
+    const std::string name = entry.filename().string();
+    if (entry.extension() == ".json" && name != "golden.json" && name != "case.json")
+      run_json(entry, files, tally);
+  }
+  for (const std::string& name : cases)
+    if (std::none_of(entries.begin(), entries.end(),
+                     [&](const fs::path& p) { return p.stem().string() == name; })) {
+      ++tally.failed;
+      print(fmt::format("FAILED  {}: no such case in {}", name, dir.string()));
+    }
+  print(fmt::format("{} passed, {} failed, {} unknown", tally.passed, tally.failed, tally.unknown));
+  return tally.failed > 0 || tally.passed == 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace mplus::golden
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Runs golden cases: inputs of a reference implementation of M+ and what it computed.\n"
+      "DIR holds one folder a case (case.json, expected.safetensors, model/), files of cases for the real "
+      "base model\n"
+      "(*.json), or a trained delta's golden.json. Every case that is run, failed or not known is named; the "
+      "exit code is\n"
+      "0 only if something ran and nothing failed.",
+      "mplus-golden"};
+  std::string dir, model, delta;
+  std::vector<std::string> cases;
+  double tolerance = 2e-4;
+  app.add_option("DIR", dir, "folder of cases")->required();
+  app.add_option("CASE", cases, "names of cases; all if none is given");
+  app.add_option("-m,--model", model, "base model for cases that need the real one")->envname("MPLUS_MODEL");
+  app.add_option("--delta", delta, "delta for golden.json")->envname("MPLUS_DELTA");
+  app.add_option("--nll-tolerance", tolerance, "for cases on the real model: nats a token")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    mplus::golden::RealModel files{.model = {}, .delta = {}, .nll_tolerance = tolerance};
+    const bool needs_model =
+        std::filesystem::exists(std::filesystem::path(dir) / "golden.json") || !model.empty();
+    try {
+      const auto found = mplus::engine::locate_model(model, delta);
+      files.model = found.model;
+      files.delta = found.delta.value_or("");
+    } catch (const mplus::Error&) {  // only cases on the real model miss it, and say so
+      if (needs_model) throw;
+    }
+    return mplus::golden::run(dir, cases, files);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mplus-golden: %s\n", e.what());
+    return 1;
+  }
+}
