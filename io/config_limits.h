@@ -21,6 +21,7 @@ inline constexpr std::int64_t kMostRank = 1 << 16;
 
 // What every source of a ModelConfig must satisfy; throws corrupt.
 void check_heads(const ModelConfig& config, std::string_view file_name);
+float checked_epsilon(double epsilon, std::string_view label);  // label: "file: field"
 std::int64_t default_head_size(std::int64_t hidden, std::int64_t heads, std::string_view file_name);
 
 // The fields of a config.json, for writers that add their own.

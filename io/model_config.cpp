@@ -73,6 +73,12 @@ void check_heads(const ModelConfig& c, std::string_view file_name) {
          c.head_size);
 }
 
+float checked_epsilon(double epsilon, std::string_view label) {
+  if (!(epsilon >= 1e-20 && epsilon <= 1))
+    fail(ErrorCode::corrupt, "{}: expected a number from 1e-20 to 1, found {}", label, epsilon);
+  return static_cast<float>(epsilon);
+}
+
 std::int64_t default_head_size(std::int64_t hidden, std::int64_t heads, std::string_view file_name) {
   if (hidden % heads != 0)
     fail(ErrorCode::corrupt, "{}: hidden size: expected a multiple of the {} heads, found {}", file_name,
@@ -96,7 +102,7 @@ ModelConfig parse_hf_config(std::string_view json_text, std::string_view file_na
   c.vocab = json.required_integer("vocab_size", 1, kMostVocab);
   c.context =
       json.integer("max_position_embeddings", 1, kMostContext).value_or(2048);  // transformers' default
-  c.norm_epsilon = static_cast<float>(positive(json, "rms_norm_eps", 1e-6));
+  c.norm_epsilon = checked_epsilon(json.number("rms_norm_eps").value_or(1e-6), json.label("rms_norm_eps"));
   read_rope(json, c);
   c.tied_embeddings = json.boolean("tie_word_embeddings").value_or(false);
   c.eos_ids = json.integers("eos_token_id", 0, kMostVocab).value_or(std::vector<std::int64_t>{});

@@ -22,12 +22,11 @@ std::int64_t size_field(const Gguf& file, std::string_view key, std::int64_t mos
   return *n;
 }
 
-double positive_field(const Gguf& file, std::string_view key, std::optional<double> fallback) {
-  const auto x = file.get_f64(key);
-  const double value = x ? *x : fallback.value_or(0);
+double positive_field(const Gguf& file, std::string_view key, double fallback) {
+  const double value = file.get_f64(key).value_or(fallback);
   if (!(value > 0) || !std::isfinite(value))
     fail(ErrorCode::corrupt, "{}: metadata '{}': expected a number above 0, found {}", file.path().string(),
-         key, x ? fmt::format("{}", *x) : "nothing");
+         key, value);
   return value;
 }
 
@@ -120,8 +119,9 @@ ModelConfig config_from_gguf(const Gguf& file) {
                                      : default_head_size(c.hidden, c.heads, file.path().string());
   c.ffn = size_field(file, "llama.feed_forward_length", kMostFfn);
   c.context = size_field(file, "llama.context_length", kMostContext);
-  c.norm_epsilon =
-      static_cast<float>(positive_field(file, "llama.attention.layer_norm_rms_epsilon", std::nullopt));
+  constexpr std::string_view kEpsilon = "llama.attention.layer_norm_rms_epsilon";
+  c.norm_epsilon = checked_epsilon(file.get_f64(kEpsilon).value_or(0),
+                                   fmt::format("{}: metadata '{}'", file.path().string(), kEpsilon));
   check_heads(c, file.path().string());
   read_rope(file, c);
   const std::int64_t embedding_shape[] = {-1, c.hidden};

@@ -99,7 +99,7 @@ Extent read_extent(const Json& entry, std::string_view file, std::string_view na
 }
 
 Tensor read_tensor(const Json& entry, std::string_view file, std::string_view name,
-                   std::span<const std::byte> data, Extent& extent) {
+                   std::span<const std::byte> data, std::size_t data_start, Extent& extent) {
   if (!entry.is_object())
     bad_tensor(file, name, fmt::format("expected an object, found {}", entry.type_name()));
   Tensor tensor{std::string(name), read_dtype(entry, file, name), read_shape(entry, file, name), {}};
@@ -113,10 +113,10 @@ Tensor read_tensor(const Json& entry, std::string_view file, std::string_view na
   tensor.bytes = data.subspan(extent.begin, *size);
   if (*size > 0 && reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % block_bytes(tensor.dtype) != 0)
     fail(ErrorCode::unsupported,
-         "{}: tensor {}: data_offsets: expected {} data at a multiple of {} bytes, found offset {}; save the "
-         "file "
-         "again with a current safetensors library",
-         file, shown(name), dtype_name(tensor.dtype), block_bytes(tensor.dtype), extent.begin);
+         "{}: tensor {}: expected {} data at a multiple of {} bytes in the file, found its data_offsets at "
+         "{} and "
+         "the data at {}; save it again with a current safetensors library",
+         file, shown(name), dtype_name(tensor.dtype), block_bytes(tensor.dtype), extent.begin, data_start);
   return tensor;
 }
 
@@ -155,7 +155,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, std::stri
       continue;
     }
     Extent extent;
-    Tensor tensor = read_tensor(entry, file_name, name, data, extent);
+    Tensor tensor = read_tensor(entry, file_name, name, data, bytes.size() - data.size(), extent);
     const auto [at, fresh] = content.tensors.emplace(name, std::move(tensor));
     MPLUS_CHECK(fresh, "{}", name);
     extent.name = at->first;

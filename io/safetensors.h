@@ -29,6 +29,8 @@ class Safetensors {
   // A file, an index file (*.safetensors.index.json), or a folder that holds model.safetensors or, else,
   // model.safetensors.index.json.
   static Safetensors open(const std::filesystem::path& path);
+  // Reads bytes that someone else keeps alive. name only serves the messages.
+  static Safetensors parse(std::span<const std::byte> bytes, std::string_view name);
 
   const Tensor* find(std::string_view name) const;  // nullptr if absent
   const Tensor& at(std::string_view name) const;    // throws not_found naming file and tensor

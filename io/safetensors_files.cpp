@@ -101,6 +101,13 @@ Safetensors Safetensors::open(const fs::path& path) {
   return Safetensors(content);
 }
 
+Safetensors Safetensors::parse(std::span<const std::byte> bytes, std::string_view name) {
+  auto content = std::make_shared<Content>();
+  content->path = name;
+  content->content = parse_safetensors(bytes, name);
+  return Safetensors(content);
+}
+
 const Tensor* Safetensors::find(std::string_view name) const {
   const auto at = tensors().find(name);
   return at == tensors().end() ? nullptr : &at->second;

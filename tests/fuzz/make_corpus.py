@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes the seed corpora under tests/fuzz/corpus: tiny files of each format, valid and nearly so.
+
+Run it again after a format changes; findings of the fuzzer that were fixed are kept beside the seeds under their own
+names (finding_*), which this script leaves alone."""
+import json
+import pathlib
+import struct
+
+here = pathlib.Path(__file__).resolve().parent
+data = here.parent / "data"
+
+
+def write(target, name, content):
+    folder = here / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def safetensors(header, body, length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+def entry(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def safetensors_seeds():
+    body = bytes(range(32))
+    types = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}
+    for name, size in types.items():
+        write("safetensors", name.lower(), safetensors({"t": entry(name, [2, 1], 0, 2 * size)}, body[: 2 * size]))
+    layer = "model.layers.0.self_attn."
+    metadata = {"K": "2", "N": "4", "K0": "2", "M": "8", "C": "4", "W": "8", "d_r": "2", "r": "1", "alpha": "2",
+                "recall": "consensus", "prompt": "Q: {q}\\nA:", "stop": "\\n", "chat_trained": "false", "base": "x"}
+    delta = {"__metadata__": metadata,
+             "bos_embedding": entry("BF16", [1, 1, 2], 0, 4),
+             layer + "q_proj.lora_A.default.weight": entry("I8", [1, 2], 4, 6),
+             layer + "q_proj.lora_A.decoder_adapter.weight": entry("I8", [1, 2], 6, 8),
+             layer + "key_proj.2.weight": entry("I8", [2, 4], 8, 16)}
+    write("safetensors", "delta", safetensors(delta, body[:16]))
+    write("safetensors", "delta_broken", safetensors(dict(delta, __metadata__=dict(metadata, K="x")), body[:16]))
+    write("safetensors", "empty", safetensors({}, b""))
+    write("safetensors", "no_elements", safetensors({"t": entry("F32", [3, 0], 0, 0)}, b""))
+    write("safetensors", "scalar", safetensors({"t": entry("F32", [], 0, 4)}, body[:4]))
+    write("safetensors", "overlap",
+          safetensors({"a": entry("I8", [8], 0, 8), "b": entry("I8", [8], 4, 12)}, body[:12]))
+    write("safetensors", "gap", safetensors({"a": entry("I8", [8], 0, 8), "b": entry("I8", [4], 12, 16)}, body[:16]))
+    write("safetensors", "product", safetensors({"t": entry("F32", [2**32, 2**30], 0, 0)}, b""))
+    write("safetensors", "twice", safetensors(b'{"t":{"dtype":"I8","shape":[0],"data_offsets":[0,0]},"t":{}}', b""))
+    write("safetensors", "length", safetensors({}, b"", 2**62))
+    write("safetensors", "deep", safetensors(b'{"t":' + b"[" * 80, b""))
+
+
+def gguf_text(text):
+    raw = text.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def gguf_value(value):
+    if isinstance(value, bool):
+        return struct.pack("<I?", 7, value)
+    if isinstance(value, int):
+        return struct.pack("<Ii" if value < 0 else "<II", 5 if value < 0 else 4, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + gguf_text(value)
+    if value and isinstance(value[0], str):
+        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(gguf_text(v) for v in value)
+    if value and isinstance(value[0], float):
+        return struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value)
+    return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
+
+
+def gguf(pairs, tensors, version=3, tensor_count=None, pair_count=None):
+    out = b"GGUF" + struct.pack("<IQQ", version, len(tensors) if tensor_count is None else tensor_count,
+                                len(pairs) if pair_count is None else pair_count)
+    for key, value in pairs.items():
+        out += gguf_text(key) + gguf_value(value)
+    body = b""
+    for name, (kind, dims, content) in tensors.items():
+        body += b"\0" * (-len(body) % 32)
+        out += gguf_text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, len(body))
+        body += content
+    return out + b"\0" * (-len(out) % 32) + body
+
+
+def byte_alphabet():
+    """The 256 characters that stand for bytes in byte-level BPE."""
+    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = iter(range(256, 512))
+    return [chr(b) if b in kept else chr(next(other)) for b in range(256)]
+
+
+def gguf_seeds():
+    shape = {"general.architecture": "llama", "llama.block_count": 1, "llama.context_length": 32,
+             "llama.embedding_length": 32, "llama.feed_forward_length": 32, "llama.attention.head_count": 2,
+             "llama.attention.head_count_kv": 1, "llama.rope.freq_base": 10000.0, "llama.rope.dimension_count": 16,
+             "llama.attention.layer_norm_rms_epsilon": 1e-5}
+    weights = {"token_embd.weight": (8, [32, 2], bytes(68)), "blk.0.attn_q.weight": (3, [32, 2], bytes(40)),
+               "blk.0.attn_k.weight": (2, [32, 2], bytes(36)), "output_norm.weight": (0, [32], bytes(128))}
+    tokens = ["<|endoftext|>", *byte_alphabet(), "te", "tex"]
+    words = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": tokens,
+             "tokenizer.ggml.token_type": [3] + [1] * (len(tokens) - 1), "tokenizer.ggml.merges": ["t e", "te x"],
+             "tokenizer.ggml.bos_token_id": 0, "tokenizer.ggml.eos_token_id": 0,
+             "tokenizer.ggml.add_bos_token": False}
+    divisors = struct.pack("<8f", *([1.0] * 8))
+    write("gguf", "llama", gguf(shape, weights))
+    write("gguf", "llama_v2", gguf(shape, weights, version=2))
+    write("gguf", "tokenizer", gguf({**shape, **words}, weights))
+    write("gguf", "rope_freqs", gguf(shape, {**weights, "rope_freqs.weight": (0, [8], divisors)}))
+    for name, kind, size in (("f32", 0, 128), ("f16", 1, 64), ("q4_0", 2, 18), ("q4_1", 3, 20), ("q8_0", 8, 34),
+                             ("i8", 24, 32), ("i32", 26, 128), ("i64", 27, 256), ("bf16", 30, 64), ("q6_k", 14, 210)):
+        write("gguf", name, gguf({}, {"t": (kind, [32], bytes(size))}))
+    write("gguf", "alignment", gguf({"general.alignment": 64}, {}))
+    write("gguf", "values", gguf({"i": -1, "f": 0.5, "b": True, "s": "x", "is": [1, 2], "fs": [1.0], "ss": ["a"]}, {}))
+    write("gguf", "tensor_count", gguf({}, {}, tensor_count=2**60))
+    write("gguf", "pair_count", gguf({}, {}, pair_count=2**60))
+    write("gguf", "string", gguf({}, {}, pair_count=1)[:24] + struct.pack("<Q", 2**62))
+    write("gguf", "product", gguf({}, {"t": (0, [2**62, 4], b"")}))
+
+
+def tokenizer_seeds():
+    real = json.loads((data / "tokenizers" / "tokenizer.json").read_text())
+    alphabet = byte_alphabet()
+    vocabulary = {"<|endoftext|>": 0, "<|im_end|>": 1, **{c: i + 2 for i, c in enumerate(alphabet)}, "te": 258, "tex": 259}
+    small = dict(real, added_tokens=[dict(real["added_tokens"][0], id=i, content=c)
+                                     for c, i in list(vocabulary.items())[:2]],
+                 model=dict(real["model"], vocab=vocabulary, merges=["t e", "te x"]))
+
+    def seed(name, **changes):
+        write("tokenizer", name, json.dumps({**small, **changes}, separators=(",", ":"), ensure_ascii=False))
+
+    seed("smollm2")
+    seed("pairs", model=dict(small["model"], merges=[["t", "e"], ["te", "x"]]))
+    seed("ignore_merges", model=dict(small["model"], ignore_merges=True))
+    seed("llama3", pre_tokenizer={"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex":
+            "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+            "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]})
+    seed("nfc", normalizer={"type": "NFC"})
+    seed("plain_added", added_tokens=[dict(small["added_tokens"][0], special=False)])
+    seed("no_merges", model=dict(small["model"], merges=[]))
+    seed("merge_of_nothing", model=dict(small["model"], merges=["q q"]))
+    seed("ids_with_a_gap", model=dict(small["model"], vocab={"a": 0, "b": 2**31}, merges=[]))
+    seed("wordpiece", model={"type": "WordPiece", "vocab": {}})
+    seed("no_model", model=None)
+    write("tokenizer", "with_text", json.dumps(small, separators=(",", ":")).encode() + b"\xffsome text\n\n  12345 \xc3\xa9")
+    write("tokenizer", "twice", '{"model":{},"model":{}}')
+
+
+def config_seeds():
+    for name in ("mplus_read", "mplus_sequence", "memoryllm_read"):
+        write("config", name, (data / "golden" / name / "model" / "config.json").read_bytes())
+    write("config", "llama3", (data / "golden" / "llama3_rope" / "model_tied" / "config.json").read_bytes())
+    write("config", "smollm2", (data / "tokenizers" / "config.json").read_bytes())
+    least = {"num_hidden_layers": 1, "hidden_size": 2, "num_attention_heads": 1, "intermediate_size": 1, "vocab_size": 1}
+    write("config", "least", json.dumps(least))
+    write("config", "rope_parameters", json.dumps({**least, "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}}))
+    write("config", "lists", json.dumps({**least, "eos_token_id": [1, 2], "num_tokens": 1, "num_blocks": 2}))
+    write("config", "twice", '{"hidden_size":1,"hidden_size":2}')
+    write("config", "large", json.dumps({**least, "hidden_size": 2**63}))
+
+
+safetensors_seeds()
+gguf_seeds()
+tokenizer_seeds()
+config_seeds()
