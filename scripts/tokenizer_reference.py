@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compares our tokenizer with PyPI's `tokenizers`, id for id, on well over a megabyte of mixed text.
 
-    tokenizer_reference.py --program PROGRAM --work FOLDER TOKENIZER.json[.xz] …
+    tokenizer_reference.py --program PROGRAM --work FOLDER [--variants] TOKENIZER.json[.xz] …
 
-PROGRAM is the test program tokenizer_reference; FOLDER takes the texts, the ids and, where `tokenizers` cannot be
-imported, a virtual environment with it. The text is made here and always the same. Exit status: 0 all equal, 1 a
-difference, 77 could not compare (1 instead when CI=true).
+PROGRAM is the test program tokenizer_reference; FOLDER takes the texts, the ids and, where the wanted version of
+`tokenizers` cannot be imported, a virtual environment with it. The text is made here and always the same. Exit
+status: 0 all equal, 1 a difference, 77 could not compare (1 instead when CI=true).
 """
 import argparse
-import importlib.util
+import json
 import lzma
 import os
 import pathlib
@@ -35,12 +35,14 @@ MARKS = [chr(c) for c in range(0x300, 0x370)]
 SPACES = ["\t", "\n", "\v", "\f", "\r", " ", "\x85", "\xa0", "\u1680", "\u180e", "\u2003", "\u2028", "\u2029",
           "\u202f", "\u205f", "\u3000", "\u200b", "\ufeff"]
 CONTROLS = [chr(c) for c in [*range(0x20), *range(0x7F, 0xA0)]]
-DIGITS = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) in ("Nd", "Nl", "No")]
+OLD = unicodedata.ucd_3_2_0  # the same in every Python
+DIGITS = [chr(c) for c in range(0x110000) if OLD.category(chr(c)) in ("Nd", "Nl", "No")]
 EMOJI = ["👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🇩🇪", "1️⃣", "❤️‍🔥", "🧑🏿‍🚀"]
 CODE = ["if (x[i] != '\\0') {", "return", "def f(self, *args):", "    ", "\t\t", "->", "<=", "+= 1;", "// note", "0x1F",
         "3.14e-10", "foo_bar", "camelCase", "\"str\"", "#include <x>", "&&", "||", "{\n", "}\n\n", "==="]
 WORDS = ["don't", "WE'LL", "it's", "IT'S", "I'd", "they've", "'re", "''s", "'ſ", "O'Brien", "<|im_start|>", "<|im_end|>",
-         "<|endoftext|>", "<|eot_id|>", "<|begin_of_text|>", "<repo_name>", "http://example.org/?q=1&r=%20", "e\u0301"]
+         "<|endoftext|>", "<|eot_id|>", "<|begin_of_text|>", "<repo_name>", "http://example.org/?q=1&r=%20", "e\u0301",
+         "vi\u1ec7t", "e\u0302\u0323"]
 
 
 def word(rng: random.Random) -> str:
@@ -70,29 +72,77 @@ def part(rng: random.Random) -> str:
     return rng.choice(CODE if kind < 0.92 else WORDS)
 
 
-def make_texts() -> list[str]:
+def mixed_texts() -> list[str]:
     rng = random.Random(20240229)
-    texts = ["", " ", "\n"]
-    texts += ["".join(part(rng) + rng.choice(["", " ", " ", " "]) for _ in range(rng.randint(1, 60))) for _ in range(6000)]
-    # Every assigned character, alone between others of its neighbourhood and in random company.
-    assigned = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
-    for order in (assigned, rng.sample(assigned, len(assigned))):
-        for i in range(0, len(order), 200):
-            texts.append("".join(c + rng.choice(["", "", "", " ", "a", "1", "\n"]) for c in order[i:i + 200]))
-    texts.append("a" * 20000 + " " * 20000 + "1" * 20000 + "!" * 20000)
+    texts = ["", " ", "\n", "a" * 20000 + " " * 20000 + "1" * 20000 + "!" * 20000]
+    for _ in range(6000):
+        texts.append("".join(part(rng) + rng.choice(["", " ", " ", " "]) for _ in range(rng.randint(1, 60))))
     return texts
 
 
+def all_characters() -> list[str]:
+    """Every code point of the planes in use, among its neighbours and in random company."""
+    rng = random.Random(1)
+    characters = [chr(c) for c in [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]]
+    texts = []
+    for order in (characters, rng.sample(characters, len(characters))):
+        for i in range(0, len(order), 500):
+            texts.append("".join(c + rng.choice(["", "", " ", "a", "1", "\n", "'"]) for c in order[i:i + 500]))
+    return texts
+
+
+def variants(path: pathlib.Path, work: pathlib.Path) -> list[pathlib.Path]:
+    """The tokenizer with other rules for cutting text: what its own file does not use, other models' files do."""
+    gpt_4o = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+              r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+              r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    qwen2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+             r"\s+(?!\S)|\s+")
+
+    def split(kind: str, pattern: str) -> dict:
+        return {"type": "Split", "pattern": {kind: pattern}, "behavior": "Isolated", "invert": False}
+
+    def byte_level(use_regex: bool, prefix: bool = False) -> dict:
+        return {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": use_regex}
+
+    nfc = {"type": "NFC"}
+    added = [{"id": 49152, "content": "camelCase", "special": False, "normalized": False, "lstrip": True},
+             {"id": 49153, "content": "\u1ec7", "special": False, "normalized": True, "rstrip": True},
+             {"id": 49154, "content": "<|im_end|> ", "special": False, "normalized": False}]
+    steps = {
+        "qwen2": (nfc, [split("Regex", qwen2), byte_level(False)], False, []),
+        "gpt-4o": (None, [split("Regex", gpt_4o), byte_level(False)], True, []),
+        "prefix": (None, [{"type": "Digits", "individual_digits": False}, byte_level(True, True)], False, []),
+        "literal": (None, [split("String", "e"), byte_level(True)], False, []),
+        "added": (nfc, [byte_level(True)], False, added),
+    }
+    made = []
+    for name, (normalizer, rules, ignore_merges, more) in steps.items():
+        spec = json.loads(path.read_text(encoding="utf-8"))
+        spec["normalizer"] = normalizer
+        spec["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": rules}
+        spec["model"]["ignore_merges"] = ignore_merges
+        spec["added_tokens"] += [{"single_word": False, "lstrip": False, "rstrip": False} | token for token in more]
+        made.append(work / f"variant-{name}.json")
+        made[-1].write_text(json.dumps(spec), encoding="utf-8")
+    return made
+
+
 def find_tokenizers(work: pathlib.Path) -> str:
-    """An interpreter that can import `tokenizers`."""
-    if importlib.util.find_spec("tokenizers"):
+    """An interpreter that has the wanted version of `tokenizers`: another one may know another Unicode."""
+    wanted = ["-c", f"import tokenizers; assert 'tokenizers==' + tokenizers.__version__ == '{PACKAGE}'"]
+
+    def has_it(python: str) -> bool:
+        return subprocess.run([python, *wanted], stderr=subprocess.DEVNULL).returncode == 0
+
+    if has_it(sys.executable):
         return sys.executable
-    python = work / "venv" / "bin" / "python"
-    if not python.exists():
+    python = str(work / "venv" / "bin" / "python")
+    if not os.path.exists(python):
         venv.create(work / "venv", with_pip=True)
-    if subprocess.run([python, "-c", "import tokenizers"], stderr=subprocess.DEVNULL).returncode != 0:
+    if not has_it(python):
         subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", PACKAGE], check=True)
-    return str(python)
+    return python
 
 
 def unpacked(path: pathlib.Path, work: pathlib.Path) -> pathlib.Path:
@@ -104,12 +154,10 @@ def unpacked(path: pathlib.Path, work: pathlib.Path) -> pathlib.Path:
     return plain
 
 
-def compare(path: pathlib.Path, program: str, work: pathlib.Path) -> bool:
+def compare(path: pathlib.Path, texts: list[str], program: str, work: pathlib.Path) -> bool:
     import tokenizers  # only here: main() made sure that it is there
 
-    texts = make_texts()
     encoded = [text.encode() for text in texts]
-    assert sum(map(len, encoded)) >= LEAST_BYTES
     texts_file, ids_file = work / "texts.bin", work / "ids.txt"
     texts_file.write_bytes(b"".join(struct.pack("<I", len(text)) + text for text in encoded))
     subprocess.run([program, path, texts_file, ids_file], check=True)
@@ -131,6 +179,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--variants", action="store_true", help="also with other rules for cutting text")
     parser.add_argument("tokenizers", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
@@ -141,7 +190,15 @@ def main() -> int:
         return 1 if os.environ.get("CI") == "true" else 77
     if python != sys.executable:
         return subprocess.run([python, *sys.argv]).returncode
-    equal = [compare(unpacked(path, arguments.work), arguments.program, arguments.work) for path in arguments.tokenizers]
+    mixed, characters = mixed_texts(), all_characters()
+    assert sum(len(text.encode()) for text in mixed) >= LEAST_BYTES
+    equal = []
+    for path in arguments.tokenizers:
+        path = unpacked(path, arguments.work)
+        equal.append(compare(path, mixed + characters, arguments.program, arguments.work))
+        if arguments.variants:
+            for variant in variants(path, arguments.work):
+                equal.append(compare(variant, mixed[::4], arguments.program, arguments.work))
     return 0 if all(equal) else 1
 
 
