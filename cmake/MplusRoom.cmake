@@ -1,13 +1,11 @@
 # mplus_room(NAME SOURCES … ROOMS … LIBRARIES …)
 #
 # One room = one folder = one static library mplus_<name>, included as "mplus/<name>/header.h". A room's include
-# folder holds that room alone (a link made at configure time), and is handed on only through ROOMS: an include
-# against the arrows of docs/architecture.md does not compile.
+# folder, cmake/include/<name>, holds a link to that room alone and is handed on only through ROOMS: an include against
+# the arrows of docs/architecture.md does not compile.
 function(mplus_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
-  set(include_dir ${PROJECT_BINARY_DIR}/include/${name})
-  file(MAKE_DIRECTORY ${include_dir}/mplus)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/mplus/${name} SYMBOLIC)
+  set(include_dir ${PROJECT_SOURCE_DIR}/cmake/include/${name})
   add_library(mplus_${name} STATIC ${ROOM_SOURCES})
   add_library(mplus::${name} ALIAS mplus_${name})
   target_include_directories(mplus_${name} PUBLIC $<BUILD_INTERFACE:${include_dir}>

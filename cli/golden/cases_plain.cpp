@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "mplus/cli/golden/cases.h"
+#include "mplus/core/error.h"
 #include "mplus/engine/sampler.h"
 
 namespace mplus::golden {

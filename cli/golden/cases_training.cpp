@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "mplus/cli/golden/cases.h"
+#include "mplus/core/error.h"
 #include "mplus/engine/sampler.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"
