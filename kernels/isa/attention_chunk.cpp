@@ -70,11 +70,12 @@ MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, c
       MPLUS_UNROLL for (int v = 0; v < V; ++v) acc[r][v] = fma(weight, value[v], acc[r][v]);
     }
   }
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < V; ++v) {
+  MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+    MPLUS_UNROLL for (int v = 0; v < V; ++v) {
       float* to = out + r * out_step + v * kLanes;
       v == V - 1 && partial != 0 ? store_partial(to, acc[r][v], partial) : store(to, acc[r][v]);
     }
+  }
 }
 
 template <int R>

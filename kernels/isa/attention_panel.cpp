@@ -52,8 +52,7 @@ void score_keys_block(const Panel& p, std::int64_t j0, std::int64_t j1) {
   for_tiles<kTileRows>(j0, j1, [&]<int M>(std::int64_t j) {
     F acc[M][N] = {};
     tile(acc, p.keys + j * e, e, 1, p.q, kPanel, e);
-    for (int m = 0; m < M; ++m)
-      for (int n = 0; n < N; ++n) store(p.scores + (j - j0 + m) * kPanel + n * kLanes, acc[m][n]);
+    store_tile(p.scores + (j - j0) * kPanel, kPanel, acc);
   });
 }
 
@@ -90,11 +89,13 @@ void add_values(const Panel& p, std::int64_t j0, std::int64_t j1, const F (&shri
   const std::int64_t e = p.job.head_size;
   for_tiles<kTileRows>(0, e, [&]<int M>(std::int64_t i) {
     F acc[M][N];
-    for (int m = 0; m < M; ++m)
-      for (int n = 0; n < N; ++n) acc[m][n] = load(p.out + (i + m) * kPanel + n * kLanes) * shrink[n];
+    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+      MPLUS_UNROLL for (int n = 0; n < N; ++n) {
+        acc[m][n] = load(p.out + (i + m) * kPanel + n * kLanes) * shrink[n];
+      }
+    }
     tile(acc, p.values + j0 * e + i, 1, e, p.scores, kPanel, j1 - j0);
-    for (int m = 0; m < M; ++m)
-      for (int n = 0; n < N; ++n) store(p.out + (i + m) * kPanel + n * kLanes, acc[m][n]);
+    store_tile(p.out + i * kPanel, kPanel, acc);
   });
 }
 

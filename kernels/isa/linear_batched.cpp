@@ -48,13 +48,26 @@ void pack_panel(float* out, const LinearJob& job, std::int64_t row0) {
   }
 }
 
-MPLUS_INLINE void put(float* out, F value, std::int64_t count, float scale, bool accumulate) {
-  value = value * scale;
-  if (count >= kLanes) {
-    store(out, accumulate ? load(out) + value : value);
-  } else if (count > 0) {
-    store_partial(out, accumulate ? load_partial(out, count) + value : value, count);
+template <int M>
+MPLUS_INLINE void put_tile(const LinearJob& job, F (&acc)[M][kTileVectors], std::int64_t t,
+                           std::int64_t row0) {
+  float* out = job.out + t * job.out_stride + row0;
+  const std::int64_t valid = min_of<std::int64_t>(kPanel, job.outputs - row0);
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+    MPLUS_UNROLL for (int n = 0; n < kTileVectors; ++n) {
+      acc[m][n] = acc[m][n] * job.scale;
+      if (job.accumulate && valid == kPanel)
+        acc[m][n] = load(out + m * job.out_stride + n * kLanes) + acc[m][n];
+    }
   }
+  if (valid == kPanel) return store_tile(out, job.out_stride, acc);
+  float whole[M * kPanel];
+  store_tile(whole, kPanel, acc);
+  for (int m = 0; m < M; ++m)
+    for (std::int64_t o = 0; o < valid; ++o) {
+      float& to = out[m * job.out_stride + o];
+      to = job.accumulate ? to + whole[m * kPanel + o] : whole[m * kPanel + o];
+    }
 }
 
 }  // namespace
@@ -64,17 +77,12 @@ std::size_t batched_f32_scratch(std::int64_t inputs) { return static_cast<std::s
 void batched_f32(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
                  std::byte* scratch) {
   const std::int64_t row0 = panel * kPanel;
-  const std::int64_t valid = min_of<std::int64_t>(kPanel, job.outputs - row0);
   float* packed = reinterpret_cast<float*>(scratch);
   pack_panel(packed, job, row0);
   for_tiles<kTileRows>(t0, t1, [&]<int M>(std::int64_t t) {
     F acc[M][kTileVectors] = {};
     tile(acc, job.x + t * job.inputs, job.inputs, 1, packed, kPanel, job.inputs);
-    for (int m = 0; m < M; ++m) {
-      float* out = job.out + (t + m) * job.out_stride + row0;
-      for (int n = 0; n < kTileVectors; ++n)
-        put(out + n * kLanes, acc[m][n], valid - n * kLanes, job.scale, job.accumulate);
-    }
+    put_tile(job, acc, t, row0);
   });
 }
 

@@ -84,7 +84,7 @@ MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t 
     bias += kTileRowsI8;
   }
   const std::int64_t valid = job.outputs - row0;
-  for (int m = 0; m < M; ++m) {
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) {
     float* out = job.out + (t + m) * job.out_stride + row0;
     const F value = acc[m] * job.scale;
     if (valid >= kLanes) {

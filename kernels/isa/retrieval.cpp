@@ -20,9 +20,9 @@ void add_panel(F* sums, const float* queries, const float* keys, std::int64_t n,
   for_tiles<kTileRows>(0, n, [&]<int M>(std::int64_t j) {
     F acc[M][N] = {};
     tile(acc, keys + j * d_r, d_r, 1, queries, N * kLanes, d_r);
-    for (int m = 0; m < M; ++m) {
+    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       F total = sums[j + m];
-      for (int v = 0; v < N - 1; ++v) total = total + sigmoid(acc[m][v]);
+      MPLUS_UNROLL for (int v = 0; v < N - 1; ++v) total = total + sigmoid(acc[m][v]);
       sums[j + m] = total + as_float(as_int(sigmoid(acc[m][N - 1])) & counted);
     }
   });

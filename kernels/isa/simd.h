@@ -10,7 +10,11 @@
 #error "the files of kernels/isa are compiled per instruction set; see kernels/CMakeLists.txt"
 #endif
 #define MPLUS_INLINE [[gnu::always_inline]] inline
+#if defined(__clang__)
+#define MPLUS_UNROLL _Pragma("unroll")
+#else
 #define MPLUS_UNROLL _Pragma("GCC unroll 64")
+#endif
 
 namespace mplus::kernels::MPLUS_ISA {
 

@@ -24,6 +24,14 @@ MPLUS_INLINE void tile(F (&acc)[M][N], const float* a, std::int64_t a_row, std::
   }
 }
 
+// Unrolled, so that the accumulators stay in registers.
+template <int M, int N>
+MPLUS_INLINE void store_tile(float* out, std::int64_t row_step, const F (&acc)[M][N]) {
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+    MPLUS_UNROLL for (int n = 0; n < N; ++n) store(out + m * row_step + n * kLanes, acc[m][n]);
+  }
+}
+
 // Calls f.template operator()<M>(first) over [first, end) in tiles of at most kMax rows, the rest in halves.
 template <int kMax, class Function>
 MPLUS_INLINE void for_tiles(std::int64_t first, std::int64_t end, const Function& f) {
