@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 struct JsonLimits {
   std::size_t depth = 64;
-  std::size_t size_bytes = std::size_t{128} << 20;
+  std::size_t size_bytes = std::size_t{64} << 20;
 };
 
 // Throws corrupt (syntax, duplicate key, invalid UTF-8; with the position) or unsupported (past a limit).
