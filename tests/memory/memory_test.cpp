@@ -1,0 +1,202 @@
+#include "mplus/memory/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "mplus/memory/drops.h"
+
+namespace mplus::memory {
+namespace {
+
+Layout small_layout(std::int64_t M = kUnlimited) {
+  return {.layers = 3,
+          .hidden = 6,
+          .kv = 4,
+          .retriever = 2,
+          .K = 4,
+          .N = 10,
+          .K0 = 5,
+          .M = M,
+          .dtype = DType::f32,
+          .keep_hidden = true};
+}
+
+// Rows whose values tell who they are: 1000·layer + birth.
+struct Update {
+  std::vector<std::vector<float>> hidden, k, v, key;
+  std::vector<NewRows> rows;
+
+  Update(const Layout& layout, std::int64_t update, std::int64_t n) {
+    for (std::int64_t l = 0; l < layout.layers; ++l) {
+      const auto fill = [&](std::vector<std::vector<float>>& to, std::int64_t width) {
+        auto& values = to.emplace_back();
+        for (std::int64_t r = 0; r < n; ++r)
+          for (std::int64_t i = 0; i < width; ++i)
+            values.push_back(static_cast<float>(1000 * l + update * layout.K + layout.K - n + r));
+      };
+      fill(hidden, layout.hidden);
+      fill(k, layout.kv);
+      fill(v, layout.kv);
+      fill(key, layout.retriever);
+    }
+    for (std::size_t l = 0; l < hidden.size(); ++l)
+      rows.push_back({hidden[l].data(), k[l].data(), v[l].data(), key[l].data(), n});
+  }
+};
+
+void write(Memory& memory, std::int64_t n = 4) {
+  const Update update(memory.layout(), memory.updates(), n);
+  memory.update(update.rows);
+}
+
+std::vector<std::int64_t> births(const RowsView& rows) { return {rows.birth, rows.birth + rows.n}; }
+
+std::vector<std::int64_t> store_births(const Memory& memory, std::int64_t layer) {
+  std::vector<std::int64_t> result;
+  memory.long_term().for_each(layer, [&](RowId, std::int64_t birth) { result.push_back(birth); });
+  return result;
+}
+
+void expect_rows_say_who_they_are(const Layout& layout, std::int64_t layer, const RowsView& rows,
+                                  std::int64_t r) {
+  const auto value = static_cast<float>(1000 * layer + rows.birth[r]);
+  EXPECT_EQ(static_cast<const float*>(rows.k_row(layout, r))[1], value);
+  EXPECT_EQ(static_cast<const float*>(rows.v_row(layout, r))[3], value);
+  EXPECT_EQ(reinterpret_cast<const float*>(rows.key)[r * layout.retriever], value);
+  EXPECT_EQ(rows.hidden[r * layout.hidden + 5], value);
+}
+
+TEST(Memory, SlotsFillBeforeAnythingIsDropped) {
+  Memory memory(small_layout(), 1);
+  write(memory);
+  write(memory);
+  for (std::int64_t l = 0; l < 3; ++l) {
+    EXPECT_EQ(births(memory.short_term(l)), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(memory.long_term().size(l), 0);
+  }
+  write(memory);  // 8 + 4 > 10: two go
+  for (std::int64_t l = 0; l < 3; ++l) {
+    EXPECT_EQ(memory.short_term(l).n, 10);
+    EXPECT_EQ(memory.long_term().size(l), 2);
+  }
+}
+
+// The law: in every layer each row written is in exactly one place, in order, with its own values.
+TEST(Memory, NothingIsLostUnderTheCap) {
+  Memory memory(small_layout(), 42);
+  for (int u = 0; u < 300; ++u) write(memory);
+  for (std::int64_t l = 0; l < 3; ++l) {
+    const RowsView slots = memory.short_term(l);
+    auto all = births(slots);
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+    const auto stored = store_births(memory, l);
+    EXPECT_EQ(static_cast<std::int64_t>(stored.size()), memory.long_term().size(l));
+    all.insert(all.end(), stored.begin(), stored.end());
+    EXPECT_EQ(all.size(), 1200u);
+    EXPECT_EQ(std::set<std::int64_t>(all.begin(), all.end()).size(), 1200u);
+    for (std::int64_t r = 0; r < slots.n; ++r) expect_rows_say_who_they_are(memory.layout(), l, slots, r);
+    memory.long_term().for_each(l, [&](RowId id, std::int64_t) {
+      expect_rows_say_who_they_are(memory.layout(), l, memory.long_term().rows_of(l, id), id.row);
+    });
+  }
+  EXPECT_NE(store_births(memory, 0), store_births(memory, 1)) << "layers draw for themselves";
+}
+
+TEST(Memory, OverTheCapExactlyTheOldestAreLost) {
+  Memory unlimited(small_layout(), 5);
+  Memory capped(small_layout(37), 5);
+  for (int u = 0; u < 120; ++u) {
+    write(unlimited);
+    write(capped);
+    for (std::int64_t l = 0; l < 3; ++l) {
+      EXPECT_EQ(births(capped.short_term(l)), births(unlimited.short_term(l)));
+      auto expected = store_births(unlimited, l);
+      std::sort(expected.begin(), expected.end());
+      if (expected.size() > 37) expected.erase(expected.begin(), expected.end() - 37);
+      auto found = store_births(capped, l);
+      std::sort(found.begin(), found.end());
+      ASSERT_EQ(found, expected) << "update " << u << " layer " << l;
+    }
+  }
+  EXPECT_LT(capped.long_term().segments().size(), unlimited.long_term().segments().size() + 1);
+}
+
+TEST(Memory, ShortUpdatesTakeTheHighestBirthsOfTheirBlock) {
+  Memory memory(small_layout(), 1);
+  write(memory, 2);
+  write(memory, 3);
+  EXPECT_EQ(births(memory.short_term(1)), (std::vector<std::int64_t>{2, 3, 5, 6, 7}));
+  EXPECT_EQ(memory.tail_rows(), 3);
+  EXPECT_EQ(memory.tail(2)[0], 2005.0f);
+}
+
+TEST(Memory, RecordedDropsReplaceTheDraw) {
+  Memory memory(small_layout(), 1);
+  write(memory);
+  write(memory);
+  const Update update(memory.layout(), 2, 4);
+  const Drops drops{{0, 7}, {1, 2}, {3, 4}};
+  memory.update(update.rows, &drops);
+  EXPECT_EQ(store_births(memory, 0), (std::vector<std::int64_t>{0, 7}));
+  EXPECT_EQ(store_births(memory, 1), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(births(memory.short_term(2)), (std::vector<std::int64_t>{0, 1, 2, 5, 6, 7, 8, 9, 10, 11}));
+}
+
+TEST(Memory, LayersMayShareTheirDrops) {
+  Layout layout = small_layout();
+  layout.drop_per_layer = false;
+  Memory memory(layout, 9);
+  for (int u = 0; u < 20; ++u) write(memory);
+  EXPECT_EQ(store_births(memory, 0), store_births(memory, 1));
+  EXPECT_EQ(store_births(memory, 0), store_births(memory, 2));
+}
+
+// A fork shares what was there and goes its own way; neither sees what the other writes.
+TEST(Memory, ForksGoTheirOwnWay) {
+  Memory original(small_layout(), 3);
+  for (int u = 0; u < 30; ++u) write(original);
+  Memory alone(small_layout(), 3);
+  for (int u = 0; u < 30; ++u) write(alone);
+  Memory fork = original;
+  EXPECT_EQ(fork.long_term().segments()[0].segment, original.long_term().segments()[0].segment);
+  for (int u = 0; u < 15; ++u) write(fork);
+  for (std::int64_t l = 0; l < 3; ++l) {
+    EXPECT_EQ(store_births(original, l), store_births(alone, l));
+    EXPECT_EQ(births(original.short_term(l)), births(alone.short_term(l)));
+  }
+  for (int u = 0; u < 15; ++u) write(original);
+  for (std::int64_t l = 0; l < 3; ++l) {
+    EXPECT_EQ(store_births(original, l), store_births(fork, l));
+    EXPECT_EQ(births(original.short_term(l)), births(fork.short_term(l)));
+    fork.long_term().for_each(l, [&](RowId id, std::int64_t) {
+      expect_rows_say_who_they_are(fork.layout(), l, fork.long_term().rows_of(l, id), id.row);
+    });
+  }
+}
+
+TEST(Memory, EqualBirthsExpireInStoreOrder) {
+  const Layout layout = small_layout(3);
+  auto owned = std::make_shared<std::vector<Rows>>();
+  std::vector<RowsView> views;
+  for (std::int64_t l = 0; l < 3; ++l) {
+    Rows& rows = owned->emplace_back(layout, 5);
+    const Update update(layout, 0, 4);
+    for (std::int64_t r = 0; r < 4; ++r) {
+      NewRows one = update.rows[static_cast<std::size_t>(l)];
+      one.n = 1;
+      rows.append(layout, one, -7);
+    }
+    views.push_back(rows.view());
+  }
+  LongTermStore store(layout);
+  store.adopt(std::make_shared<Segment>(views, owned), {4, 4, 4});
+  store.enforce_capacity(layout);
+  std::vector<std::uint32_t> left;
+  store.for_each(0, [&](RowId id, std::int64_t) { left.push_back(id.row); });
+  EXPECT_EQ(left, (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace mplus::memory

@@ -1,0 +1,65 @@
+#include "mplus/memory/vote.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "mplus/memory/layout.h"
+
+namespace mplus::memory {
+namespace {
+
+using Births = std::vector<std::int64_t>;
+
+TEST(Chunk, FloorsNegativeBirthsToo) {
+  EXPECT_EQ(chunk_of(0, 4), 0);
+  EXPECT_EQ(chunk_of(3, 4), 0);
+  EXPECT_EQ(chunk_of(4, 4), 1);
+  EXPECT_EQ(chunk_of(-1, 4), -1);
+  EXPECT_EQ(chunk_of(-4, 4), -1);
+  EXPECT_EQ(chunk_of(-5, 4), -2);
+}
+
+TEST(TakeBest, OlderWinsTiesAndOrderIsByBirth) {
+  const Births births{9, 3, 7, 1, 5};
+  const std::vector<float> scores{0.5f, 0.9f, 0.5f, 0.5f, 0.1f};
+  EXPECT_EQ(take_best({births, scores}, 3), (Births{3, 1, 2}));  // births 1, 3, 7
+  EXPECT_EQ(take_best({births, scores}, 99), (Births{3, 1, 4, 2, 0}));
+  EXPECT_TRUE(take_best({births, scores}, 0).empty());
+}
+
+// Worked by hand: two layers, K = 2. Layer 0 holds chunks 0 (mean 0.2) and 1 (mean 0.4); layer 1 chunk 1
+// only.
+TEST(Vote, HandWorkedCase) {
+  const Births births0{0, 1, 2}, births1{3};
+  const std::vector<float> scores0{0.1f, 0.3f, 0.4f}, scores1{0.7f};
+  const std::vector<LayerScores> layers{{births0, scores0}, {births1, scores1}};
+  const Votes votes = vote(layers, 2, 2);
+  ASSERT_EQ(votes.votes.size(), 3u);
+  const double z = 0.1 / (0.1 + 1e-6);  // (0.4 − 0.3) / (sd + 1e-6), sd = 0.1
+  EXPECT_NEAR(votes[0], -z / 2, 1e-6);
+  EXPECT_NEAR(votes[1], z / 2, 1e-6);  // layer 1 has one chunk: its z is 0
+  EXPECT_EQ(votes[2], 0.0);
+  EXPECT_EQ(votes.order(), (Births{1, 2, 0}));
+}
+
+TEST(Vote, WeightsAndBestRows) {
+  const Births births{0, 1, 2, 3};
+  const std::vector<float> up{0.9f, 0.1f, 0.6f, 0.6f}, down{0.1f, 0.1f, 0.9f, 0.9f};
+  const std::vector<LayerScores> layers{{births, up}, {births, down}};
+  EXPECT_GT(vote(layers, 2, 1, {.layer_weights = {}, .top = 0})[1], 0.9);  // means: .5 < .6, .1 < .9
+  const Votes top = vote(layers, 2, 1, {.layer_weights = {1, 0}, .top = 1});
+  EXPECT_GT(top[0], 0.9);  // the best row of chunk 0 beats that of chunk 1 where only layer 0 counts
+}
+
+TEST(TakeByChunk, FillsUpWithTheBestOfTheLastChunk) {
+  const Births births{4, 5, 0, 1, 2, 3};
+  const std::vector<float> scores{0.1f, 0.2f, 0.9f, 0.3f, 0.5f, 0.5f};
+  const Births order{2, 1, 0};                                                 // K = 2: chunk 2 = births 4, 5
+  EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 3), (Births{4, 0, 1}));  // births 2 (tie: older), 4, 5
+  EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 5), (Births{2, 4, 5, 0, 1}));
+  EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 50).size(), 6u);
+}
+
+}  // namespace
+}  // namespace mplus::memory

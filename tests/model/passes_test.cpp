@@ -1,0 +1,326 @@
+// Laws of the write pass and the read pass.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "mplus/core/error.h"
+#include "mplus/model/read_pass.h"
+#include "mplus/model/write_pass.h"
+#include "reference.h"
+#include "tiny_model.h"
+
+namespace mplus::model {
+
+std::vector<float> read_in_pieces(TinyModel& model, const memory::Memory& memory,
+                                  std::span<const TokenId> tokens, std::span<const std::size_t> pieces,
+                                  memory::Recall* recall, bool window) {
+  AttentionCache cache(model.weights->config.layers, model.workspace.kv_shape());
+  memory::WindowRows rows(model.layout);
+  std::vector<float> last;
+  for (std::size_t n : pieces) {
+    const ReadItem item{.tokens = tokens.first(n),
+                        .cache = &cache,
+                        .window = window ? &rows : nullptr,
+                        .memory = &memory,
+                        .recall = recall,
+                        .scouts_end = static_cast<std::int64_t>(n),
+                        .logits_from = static_cast<std::int64_t>(n) - 1};
+    read_pass(model.workspace, {&item, 1}, Adapter::read,
+              [&](std::size_t, std::int64_t, std::span<const float> logits) {
+                last.assign(logits.begin(), logits.end());
+              });
+    tokens = tokens.subspan(n);
+  }
+  return last;
+}
+
+namespace {
+
+constexpr double kEpsilon = 0x1p-23;
+
+// Rounding errors of a value that went through all layers, as a random walk of f32 roundings, times 4: each
+// layer adds sums of about 3d + F products to a stream of that magnitude.
+double noise(const Weights& w, double magnitude) {
+  const auto roundings = static_cast<double>(w.config.layers * (3 * w.config.hidden + w.config.ffn));
+  return 4 * kEpsilon * std::sqrt(roundings) * static_cast<double>(w.config.layers) * magnitude;
+}
+
+reference::RowList rows_of(const float* hidden, std::int64_t n, std::int64_t d) {
+  reference::RowList rows;
+  for (std::int64_t r = 0; r < n; ++r) rows.emplace_back(hidden + r * d, hidden + (r + 1) * d);
+  return rows;
+}
+
+void expect_close(std::span<const float> found, const reference::Row& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
+  ASSERT_EQ(a.updates(), b.updates());
+  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
+    const memory::RowsView x = a.short_term(l), y = b.short_term(l);
+    ASSERT_EQ(x.n, y.n);
+    const auto bytes = static_cast<std::size_t>(x.n) * a.layout().kv_bytes();
+    EXPECT_EQ(std::memcmp(x.k, y.k, bytes), 0) << "layer " << l;
+    EXPECT_EQ(std::memcmp(x.v, y.v, bytes), 0) << "layer " << l;
+    EXPECT_EQ(std::memcmp(x.birth, y.birth, static_cast<std::size_t>(x.n) * 8), 0) << "layer " << l;
+    EXPECT_TRUE(same_bits(a.tail(l), b.tail(l))) << "layer " << l;
+    std::vector<memory::RowId> rows;
+    a.long_term().for_each(l, [&](memory::RowId id, std::int64_t) { rows.push_back(id); });
+    std::size_t i = 0;
+    b.long_term().for_each(l, [&](memory::RowId id, std::int64_t birth) {
+      ASSERT_LT(i, rows.size());
+      EXPECT_EQ(a.long_term().birth(l, rows[i]), birth);
+      EXPECT_EQ(std::memcmp(a.long_term().rows_of(l, rows[i]).k_row(a.layout(), rows[i].row),
+                            b.long_term().rows_of(l, id).k_row(b.layout(), id.row), a.layout().kv_bytes()),
+                0);
+      ++i;
+    });
+    EXPECT_EQ(i, rows.size());
+  }
+}
+
+TEST(WritePass, EqualsThePlainStatement) {
+  for (const char* folder : {"mplus_read/model", "memoryllm_read/model"}) {
+    TinyModel model(1, folder);
+    const reference::Model reference(*model.weights);
+    const std::int64_t d = model.layout.hidden;
+    for (const bool starts_empty : {true, false}) {
+      memory::Memory memory = starts_empty ? model.empty() : model.memory();
+      for (std::size_t T :
+           {std::size_t{1}, std::size_t{3}, static_cast<std::size_t>(model.layout.K), std::size_t{40}}) {
+        const auto chunk = model.tokens(T, static_cast<unsigned>(T));
+        std::vector<reference::RowList> tails;
+        for (std::int64_t l = 0; l < model.layout.layers; ++l)
+          tails.push_back(rows_of(memory.tail(l).data(), memory.tail_rows(), d));
+        const auto expected = reference.inject(tails, chunk);
+        write(model, memory, chunk);
+        for (std::int64_t l = 0; l < model.layout.layers; ++l) {
+          const auto& rows = expected[static_cast<std::size_t>(l)];
+          ASSERT_EQ(memory.tail_rows(), static_cast<std::int64_t>(rows.size()));
+          for (std::size_t r = 0; r < rows.size(); ++r)
+            expect_close(memory.tail(l).subspan(r * static_cast<std::size_t>(d), static_cast<std::size_t>(d)),
+                         rows[r], noise(*model.weights, 10));
+        }
+      }
+    }
+  }
+}
+
+// The key/value form of memory equals the form that keeps hidden states and projects them at every read.
+TEST(ReadPass, EqualsTheHiddenStateForm) {
+  TinyModel model;
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 6; ++u) write(model, memory, model.tokens(20, u));
+  const reference::Model reference(*model.weights);
+  const auto tokens = model.tokens(17, 99);
+  const auto recall = memory::make_recall(memory::RecallRule::per_layer);
+  AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+  std::vector<float> logits;
+  const ReadItem item{
+      .tokens = tokens, .cache = &cache, .memory = &memory, .recall = recall.get(), .scouts_end = 17};
+  read_pass(model.workspace, {&item, 1}, Adapter::read,
+            [&](std::size_t, std::int64_t, std::span<const float> row) {
+              logits.insert(logits.end(), row.begin(), row.end());
+            });
+  std::vector<reference::RowList> prefix;
+  for (std::int64_t l = 0; l < model.layout.layers; ++l) {
+    auto& rows = prefix.emplace_back();
+    ASSERT_EQ(static_cast<std::int64_t>(cache.recalled(l).size()), model.layout.K0);
+    for (const auto& row : cache.recalled(l)) {
+      const float* h = memory.long_term().rows_of(l, row.id).hidden + row.id.row * model.layout.hidden;
+      rows.emplace_back(h, h + model.layout.hidden);
+    }
+    const memory::RowsView slots = memory.short_term(l);
+    const auto recent = rows_of(slots.hidden, slots.n, model.layout.hidden);
+    rows.insert(rows.end(), recent.begin(), recent.end());
+  }
+  const auto expected = reference.read(prefix, tokens, true);
+  const auto V = static_cast<std::size_t>(model.weights->config.vocab);
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    expect_close(std::span(logits).subspan(t * V, V), expected[t], noise(*model.weights, 10));
+}
+
+TEST(WritePass, SameBitsWithAnyNumberOfThreadsAndNeighbours) {
+  TinyModel one(1), two(2), three(3);
+  const auto build = [](TinyModel& model) {
+    memory::Memory memory = model.memory(7);
+    for (unsigned u = 0; u < 12; ++u) write(model, memory, model.tokens(3 + 11 * u, u));
+    return memory;
+  };
+  const memory::Memory alone = build(one);
+  expect_same_memory(alone, build(two));
+  expect_same_memory(alone, build(three));
+  // The same session among others of other lengths and ages.
+  memory::Memory a = two.memory(7), b = two.memory(8), c = two.empty(9);
+  for (unsigned u = 0; u < 12; ++u) {
+    const auto first = two.tokens(3 + 11 * u, u), second = two.tokens(50, 100 + u),
+               third = two.tokens(1 + u, 200 + u);
+    const Injection batch[] = {{second, &b, nullptr}, {first, &a, nullptr}, {third, &c, nullptr}};
+    inject(two.workspace, batch);
+  }
+  expect_same_memory(alone, a);
+}
+
+TEST(ReadPass, PrefillEqualsSingleStepsAndAnyPieces) {
+  TinyModel model(2);
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 4; ++u) write(model, memory, model.tokens(30, u));
+  const auto tokens = model.tokens(23, 5);
+  // Recall happens in the first piece; the recalled rows are fixed so that every way of cutting reads the
+  // same.
+  std::vector<std::vector<std::int64_t>> births(static_cast<std::size_t>(model.layout.layers));
+  for (std::int64_t l = 0; l < model.layout.layers; ++l)
+    memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t birth) {
+      if (id.row % 5 == 0 &&
+          static_cast<std::int64_t>(births[static_cast<std::size_t>(l)].size()) < model.layout.K0)
+        births[static_cast<std::size_t>(l)].push_back(birth);
+    });
+  for (auto& layer : births) std::sort(layer.begin(), layer.end());
+  const auto read = [&](std::vector<std::size_t> pieces, bool window) {
+    const auto recall = memory::recall_births(births);
+    return read_in_pieces(model, memory, tokens, pieces, recall.get(), window);
+  };
+  const auto whole = read({23}, false);
+  const double tolerance = noise(*model.weights, 10);
+  for (bool window : {false, true}) {
+    for (const std::vector<std::size_t>& pieces :
+         {std::vector<std::size_t>(23, 1), std::vector<std::size_t>{1, 7, 15},
+          std::vector<std::size_t>{22, 1}}) {
+      const auto found = read(pieces, window);
+      for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(found[i], whole[i], tolerance);
+    }
+  }
+}
+
+TEST(ReadPass, ABatchEqualsEachAlone) {
+  TinyModel model(2);
+  std::vector<memory::Memory> memories;
+  for (std::uint64_t s = 0; s < 3; ++s) {
+    memories.push_back(s == 2 ? model.empty(s) : model.memory(s));
+    for (unsigned u = 0; u < 3 + s; ++u)
+      write(model, memories.back(), model.tokens(25, 10 * static_cast<unsigned>(s) + u));
+  }
+  const std::vector<std::vector<TokenId>> prompts{model.tokens(9, 1), model.tokens(1, 2),
+                                                  model.tokens(30, 3)};
+  std::vector<std::vector<float>> alone, together(3);
+  for (std::size_t s = 0; s < 3; ++s) {
+    const auto recall = memory::make_recall(memory::RecallRule::per_layer);
+    const std::size_t all[] = {prompts[s].size()};
+    alone.push_back(read_in_pieces(model, memories[s], prompts[s], all, recall.get(), false));
+  }
+  std::vector<std::unique_ptr<memory::Recall>> recalls;
+  std::vector<AttentionCache> caches;
+  caches.reserve(3);
+  std::vector<ReadItem> batch;
+  for (std::size_t s = 0; s < 3; ++s) {
+    recalls.push_back(memory::make_recall(memory::RecallRule::per_layer));
+    caches.emplace_back(model.layout.layers, model.workspace.kv_shape());
+    const auto T = static_cast<std::int64_t>(prompts[s].size());
+    batch.push_back({.tokens = prompts[s],
+                     .cache = &caches[s],
+                     .memory = &memories[s],
+                     .recall = recalls[s].get(),
+                     .scouts_end = T,
+                     .logits_from = T - 1});
+  }
+  read_pass(model.workspace, batch, Adapter::read,
+            [&](std::size_t item, std::int64_t, std::span<const float> logits) {
+              together[item].assign(logits.begin(), logits.end());
+            });
+  const double tolerance = noise(*model.weights, 10);
+  for (std::size_t s = 0; s < 3; ++s)
+    for (std::size_t i = 0; i < alone[s].size(); ++i) ASSERT_NEAR(together[s][i], alone[s][i], tolerance);
+}
+
+TEST(ReadPass, ChangesNothing) {
+  TinyModel model;
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 3; ++u) write(model, memory, model.tokens(30, u));
+  const memory::Memory before = memory;
+  const auto recall = memory::make_recall(memory::RecallRule::consensus);
+  const auto tokens = model.tokens(12, 1);
+  AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+  const ReadItem item{
+      .tokens = tokens, .cache = &cache, .memory = &memory, .recall = recall.get(), .scouts_end = 12};
+  const ScoutStates scout = scout_pass(model.workspace, item, Adapter::read);
+  EXPECT_FALSE(cache.assembled());
+  recall->plan(model.context, memory, scout.layers, nullptr);
+  read_pass(model.workspace, {&item, 1}, Adapter::read,
+            [](std::size_t, std::int64_t, std::span<const float>) {});
+  expect_same_memory(before, memory);
+}
+
+// No row stands twice among what is attended to, and what is recalled is in order of birth.
+TEST(ReadPass, RecalledRowsAreDistinctAndInOrder) {
+  TinyModel model;
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 9; ++u) write(model, memory, model.tokens(30, u));
+  for (memory::RecallRule rule : {memory::RecallRule::per_layer, memory::RecallRule::consensus}) {
+    const auto recall = memory::make_recall(rule);
+    const auto tokens = model.tokens(12, 1);
+    AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+    const ReadItem item{
+        .tokens = tokens, .cache = &cache, .memory = &memory, .recall = recall.get(), .scouts_end = 12};
+    if (recall->wants_scout())
+      recall->plan(model.context, memory, scout_pass(model.workspace, item, Adapter::read).layers, nullptr);
+    read_pass(model.workspace, {&item, 1}, Adapter::read,
+              [](std::size_t, std::int64_t, std::span<const float>) {});
+    for (std::int64_t l = 0; l < model.layout.layers; ++l) {
+      const auto& rows = cache.recalled(l);
+      ASSERT_EQ(static_cast<std::int64_t>(rows.size()), model.layout.K0);
+      for (std::size_t i = 1; i < rows.size(); ++i) {
+        EXPECT_LE(rows[i - 1].birth, rows[i].birth);
+        EXPECT_NE(rows[i - 1].id, rows[i].id);
+      }
+      EXPECT_EQ(cache.rows(l), 1 + model.layout.K0 + model.layout.N + 12);
+    }
+  }
+}
+
+TEST(ReadPass, TapsSeeQueriesAndAttention) {
+  TinyModel model;
+  const memory::Memory memory = model.memory();
+  const auto tokens = model.tokens(8, 1);
+  AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+  ReadTaps taps;
+  std::int64_t layers_seen = 0;
+  taps.attention_queries = 3;
+  taps.attention = [&](std::int64_t, std::span<const float> weights, std::int64_t n, std::int64_t rows) {
+    ASSERT_EQ(n, 3);
+    ASSERT_EQ(rows, 1 + model.layout.N + 8);
+    const std::int64_t heads = model.weights->config.heads;
+    ASSERT_EQ(static_cast<std::int64_t>(weights.size()), heads * n * rows);
+    for (std::int64_t q = 0; q < heads * n; ++q) {
+      double sum = 0;
+      for (std::int64_t r = 0; r < rows; ++r)
+        sum += static_cast<double>(weights[static_cast<std::size_t>(q * rows + r)]);
+      EXPECT_NEAR(sum, 1.0, kEpsilon * static_cast<double>(rows));
+    }
+    ++layers_seen;
+  };
+  taps.queries = [&](std::int64_t, const memory::LayerQueries& q) {
+    EXPECT_EQ(q.T, 5);
+    EXPECT_NE(q.retriever, nullptr);
+    EXPECT_NE(q.attention, nullptr);
+  };
+  const ReadItem item{.tokens = tokens,
+                      .cache = &cache,
+                      .memory = &memory,
+                      .scouts_begin = 2,
+                      .scouts_end = 7,
+                      .taps = &taps};
+  read_pass(model.workspace, {&item, 1}, Adapter::read,
+            [](std::size_t, std::int64_t, std::span<const float>) {});
+  EXPECT_EQ(layers_seen, model.layout.layers);
+}
+
+}  // namespace
+}  // namespace mplus::model

@@ -1,0 +1,53 @@
+// A tiny published model with everything: memory, long-term store, two adapters, retriever, scaled RoPE.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "mplus/core/thread_pool.h"
+#include "mplus/model/initial_memory.h"
+#include "mplus/model/load.h"
+#include "mplus/model/read_pass.h"
+#include "mplus/model/write_pass.h"
+
+namespace mplus::model {
+
+struct TinyModel {
+  explicit TinyModel(int threads = 1, const char* folder = "mplus_read/model",
+                     const MemoryOptions& options = {.dtype = DType::f32, .keep_hidden = true})
+      : weights(load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder, .delta = {}})),
+        pool(threads),
+        context(pool, kernels::Numerics::exact),
+        workspace(weights, context),
+        layout(memory_layout(*weights, options)) {}
+
+  memory::Memory memory(std::uint64_t seed = 1) { return initial_memory(workspace, layout, seed); }
+  memory::Memory empty(std::uint64_t seed = 1) const { return {layout, seed}; }
+
+  std::vector<TokenId> tokens(std::size_t n, unsigned seed) const {
+    std::mt19937 random(seed);
+    std::vector<TokenId> ids(n);
+    for (TokenId& id : ids)
+      id = static_cast<TokenId>(random() % static_cast<unsigned>(weights->config.vocab));
+    return ids;
+  }
+
+  std::shared_ptr<const Weights> weights;
+  ThreadPool pool;
+  kernels::Context context;
+  Workspace workspace;
+  memory::Layout layout;
+};
+
+inline void write(TinyModel& model, memory::Memory& memory, std::span<const TokenId> chunk) {
+  const Injection injection{.chunk = chunk, .memory = &memory};
+  inject(model.workspace, {&injection, 1});
+}
+
+// Logits of the last token of a read, all in one pass or in pieces of the given lengths.
+std::vector<float> read_in_pieces(TinyModel& model, const memory::Memory& memory,
+                                  std::span<const TokenId> tokens, std::span<const std::size_t> pieces,
+                                  memory::Recall* recall, bool window);
+
+}  // namespace mplus::model
