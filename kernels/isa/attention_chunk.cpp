@@ -59,7 +59,7 @@ MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, c
   F acc[R][V] = {};
   for (std::int64_t j = 0; j < n; ++j) {
     const float* row = values + j * e;
-    prefetch(row);
+    MPLUS_UNROLL for (int i = 0; i < V * kLanes; i += 16) prefetch(row + i);
     F value[V];
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
       value[v] =

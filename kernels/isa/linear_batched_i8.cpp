@@ -1,5 +1,7 @@
 // out[T,o] with int8 activations: inside a block of 32 the products are integers and exact; block results
 // meet their scales in f32, in the order of the blocks.
+#include <utility>
+
 #include "mplus/kernels/isa/kernels.h"
 #include "mplus/kernels/isa/tile.h"
 
@@ -39,22 +41,28 @@ void pack(PackedBlock* out, const LinearJob& job, std::int64_t row0) {
   }
 }
 
-MPLUS_INLINE I word_at(const std::int8_t* p) {
+// dot += w · (word kWord of a row's block), in every lane.
+template <int kWord, DType kType>
+MPLUS_INLINE I dot_word(I dot, I w, const std::int8_t* q) {
+#if defined(MPLUS_ISA_NEON) && defined(__ARM_FEATURE_DOTPROD)
+  return ints(vdotq_laneq_s32(raw(dot), bytes(w), load_bits<int8x16_t>(q + kWord / 4 * 16), kWord % 4));
+#else
   std::int32_t word;
-  __builtin_memcpy(&word, p, 4);
-  return splat(word);
+  __builtin_memcpy(&word, q + 4 * kWord, 4);
+  return kType == DType::q8_0 ? dot4(dot, w, splat(word)) : dot4_nibbles(dot, w, splat(word));
+#endif
 }
 
 // The dot products of one block with R rows, in step: R chains hide the latency of one.
-template <int R, DType kType>
-MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* bias) {
+template <int R, DType kType, int... kWords>
+MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* bias,
+                           std::integer_sequence<int, kWords...>) {
   MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] = kType == DType::q4_1 ? I{} : splat(bias[r]);
-  MPLUS_UNROLL for (int k = 0; k < 8; ++k) {
-    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
-      const I a = word_at(q + 32 * r + 4 * k);
-      dot[r] = kType == DType::q8_0 ? dot4(dot[r], words[k], a) : dot4_nibbles(dot[r], words[k], a);
-    }
-  }
+  const auto add_word = [&]<int kWord>() {
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] =
+        dot_word<kWord, kType>(dot[r], words[kWord], q + 32 * r);
+  };
+  (add_word.template operator()<kWords>(), ...);
 }
 
 template <int M, DType kType>
@@ -72,7 +80,7 @@ MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t 
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
     MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
       I dot[kTogether];
-      dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m);
+      dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, std::make_integer_sequence<int, 8>{});
       MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
         F& to = acc[m + r];
         to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
