@@ -116,7 +116,7 @@ TEST(PreTokenizer, LongRunsTakeLinearTime) {
     const PreTokenizer rules({{Kind::pattern, std::string(pattern)}}, "test");
     for (const char* unit : {"a", " ", "\n", " \n", "\u3000", "1", "!", "日", "' "}) {
       std::string text;
-      while (text.size() < 4'000'000) text += unit;
+      while (text.size() < 1'000'000) text += unit;
       EXPECT_FALSE(cut(rules, text).empty());
       EXPECT_FALSE(cut(rules, text + "x").empty());
     }
