@@ -121,11 +121,13 @@ void add_record(Tensors& tensors, const Record& record) {
         spans.push_back(value);
     ends.push_back(static_cast<std::int64_t>(spans.size() / 5));
   }
-  const auto size = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
-  tensors.add("source.names", DType::u8, {size(names)}, std::move(names));
-  tensors.add("source.texts", DType::u8, {size(texts)}, std::move(texts));
+  // Sizes first: in a call the vector may be moved from before its size is asked for.
+  const auto name_bytes = static_cast<std::int64_t>(names.size());
+  const auto text_bytes = static_cast<std::int64_t>(texts.size());
+  const auto span_count = static_cast<std::int64_t>(spans.size() / 5);
+  tensors.add("source.names", DType::u8, {name_bytes}, std::move(names));
+  tensors.add("source.texts", DType::u8, {text_bytes}, std::move(texts));
   tensors.add("sources", DType::i64, {record.sources(), 3}, std::move(sources));
-  const std::int64_t span_count = size(spans) / 5;
   tensors.add("update.spans", DType::i64, {span_count, 5}, std::move(spans));
   tensors.add("update.ends", DType::i64, {record.updates()}, std::move(ends));
 }
@@ -148,6 +150,7 @@ void Session::save(const std::filesystem::path& file) {
                        {"layers", std::to_string(layout.layers)},
                        {"K", std::to_string(layout.K)},
                        {"N", std::to_string(layout.N)},
+                       {"M", layout.M == memory::kUnlimited ? "unlimited" : std::to_string(layout.M)},
                        {"seed", std::to_string(memory_.seed())},
                        {"updates", std::to_string(memory_.updates())},
                        {"turns", std::to_string(turns_)}});
