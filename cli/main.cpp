@@ -1,0 +1,78 @@
+// The program mplus: reads the command line, runs one subcommand, turns what went wrong into a message and an
+// exit code.
+#include <fmt/core.h>
+
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "mplus/cli/command.h"
+#include "mplus/cli/command_line.h"
+#include "mplus/cli/terminal.h"
+#include "mplus/core/error.h"
+#include "mplus/kernels/context.h"
+
+namespace mplus::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "mplus gives a language model a memory that lasts: it reads documents once, and later answers from what "
+    "it\n"
+    "remembers. Start with `mplus remember FILE --memory my.safetensors`, then `mplus ask \"…\" --memory\n"
+    "my.safetensors`. Every option is also an environment variable: --memory is MPLUS_MEMORY.";
+
+void add_commands(CLI::App& program, Action& chosen) {
+  // add_chat(program, chosen);
+  add_remember(program, chosen);
+  add_ask(program, chosen);
+  add_generate(program, chosen);
+  // add_score(program, chosen);
+  // add_inspect(program, chosen);
+  // add_convert(program, chosen);
+  // add_bench(program, chosen);
+  // add_model(program, chosen);
+}
+
+int complain(const std::string& message, int code) {
+  fmt::print(stderr, "mplus: {}\n", printable(message));
+  return code;
+}
+
+int run(const Action& chosen) {
+  try {
+    return chosen();
+  } catch (const UsageError& e) {
+    return complain(e.what(), kWrongUsage);
+  } catch (const Error& e) {
+    return complain(e.what(), kFailed);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", kFailed);
+  } catch (const std::exception& e) {
+    return complain(e.what(), kFailed);
+  }
+}
+
+int run_program(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write, not a sudden death
+  CLI::App program(kDescription, "mplus");
+  Action chosen;
+  program.require_subcommand(1);
+  program.set_version_flag("--version", [] {
+    return fmt::format("mplus {}\ninstruction set {}\nnumerics id {}, {}", MPLUS_VERSION, kernels::isa_name(),
+                       kernels::numerics_id(kernels::Numerics::fast),
+                       kernels::numerics_id(kernels::Numerics::exact));
+  });
+  add_commands(program, chosen);
+  finish_command_line(program);
+  try {
+    program.parse(literal_arguments(argc, argv));
+  } catch (const CLI::ParseError& e) {
+    return program.exit(e) == 0 ? kGood : kWrongUsage;
+  }
+  return run(chosen);
+}
+
+}  // namespace
+}  // namespace mplus::cli
+
+int main(int argc, char** argv) { return mplus::cli::run_program(argc, argv); }

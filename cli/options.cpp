@@ -1,0 +1,169 @@
+#include "mplus/cli/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "mplus/cli/command.h"
+#include "mplus/cli/documents.h"
+#include "mplus/io/names.h"
+
+namespace mplus::cli {
+namespace {
+
+// A fixed set of words, with a message that lists them.
+void only(CLI::Option* option, std::vector<std::string> words) {
+  std::string list;
+  for (const std::string& word : words) list.append(list.empty() ? "" : "|").append(word);
+  const auto check = [words = std::move(words), list](const std::string& text) {
+    const bool known = std::find(words.begin(), words.end(), text) != words.end();
+    return known ? std::string() : fmt::format("{} is not known here; known: {}", io::shown(text), list);
+  };
+  option->type_name(list)->check(check, "");
+}
+
+std::string check_capacity(const std::string& text) {
+  std::int64_t rows = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
+  const bool number = error == std::errc{} && end == text.data() + text.size() && rows > 0;
+  if (number || text == "unlimited") return {};
+  return fmt::format("expected a positive number or unlimited, found {}", io::shown(text));
+}
+
+template <class T>
+CLI::Validator at_least(T least) {
+  return CLI::Range(least, std::numeric_limits<T>::max()).description("");
+}
+
+}  // namespace
+
+void name_environment(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const auto& names = option->get_lnames();
+    if (names.empty() || names.front() == "help" || names.front() == "version") continue;
+    std::string name = "MPLUS_" + names.front();
+    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    option->envname(name);
+  }
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta) {
+  const std::string group = "Model";
+  command
+      .add_option("-m,--model", options.model,
+                  "a .gguf file, a model folder, or a name from `mplus model list`")
+      ->group(group)
+      ->type_name("MODEL");
+  command.add_option("--delta", options.delta, "what gives the model its memory; default: " + default_delta)
+      ->group(group)
+      ->type_name("FILE|none");
+  command.add_option("-t,--threads", options.threads, "default: all cores this process may use")
+      ->group(group)
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  only(command.add_option("--numerics", options.numerics, "exact: all arithmetic in 32-bit floats")
+           ->group(group)
+           ->capture_default_str(),
+       {"fast", "exact"});
+}
+
+void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
+  const std::string group = "Memory";
+  command.add_option("--memory", options.file, file_help)->group(group)->type_name("FILE");
+  only(command
+           .add_option("--recall", options.recall,
+                       "how long-term memory is searched; default: as the delta says")
+           ->group(group),
+       {"consensus", "per-layer", "none"});
+}
+
+void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
+  const std::string group = "New memory (an existing file keeps what it was begun with)";
+  only(command.add_option("--memory-dtype", options.dtype, "element type of a new memory; default: bf16")
+           ->group(group),
+       {"bf16", "f32"});
+  command
+      .add_option("--ltm-capacity", options.ltm_capacity,
+                  "rows a layer keeps for the long term (M); default: as the delta says")
+      ->group(group)
+      ->type_name("N|unlimited")
+      ->check(check_capacity, "");
+  command
+      .add_flag("--keep-hidden", options.keep_hidden,
+                "keep hidden states too, for export to the published layout")
+      ->group(group);
+}
+
+void add_sampling_options(CLI::App& command, SamplingOptions& options) {
+  const std::string group = "Sampling";
+  const auto add = [&](const std::string& name, auto& value, const std::string& help,
+                       const std::string& type) {
+    return command.add_option(name, value, help)->group(group)->type_name(type)->capture_default_str();
+  };
+  add("-n,--max-tokens", options.max_tokens, "longest answer, in tokens", "N")
+      ->check(at_least<std::int64_t>(0));
+  add("--temp", options.temperature, "0: always the likeliest token", "T")
+      ->check(CLI::Range(0.0, 100.0).description(""));
+  add("--top-k", options.top_k, "only the k likeliest tokens; 0: all", "K")->check(at_least<std::int64_t>(0));
+  add("--top-p", options.top_p, "only the likeliest tokens that make up this much", "P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  add("--min-p", options.min_p, "no token below this share of the likeliest one's", "P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  add("--repeat-penalty", options.repeat_penalty, "above 1: makes repetition less likely", "X")
+      ->check(CLI::Range(0.01, 100.0).description(""));
+  command.add_option("--stop", options.stop, "end before this text; may be given several times")
+      ->group(group)
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_seed_option(CLI::App& command, std::uint64_t& seed) {
+  command.add_option("-s,--seed", seed, "of everything random: sampling, and what a new memory drops")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_json_option(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "report in JSON, one object a line");
+}
+
+engine::GenerateOptions generate_options(const SamplingOptions& sampling, const MemoryOptions& memory,
+                                         std::uint64_t seed) {
+  engine::GenerateOptions options;
+  options.max_tokens = sampling.max_tokens;
+  options.sampling = {.temperature = sampling.temperature,
+                      .top_k = sampling.top_k,
+                      .top_p = sampling.top_p,
+                      .min_p = sampling.min_p,
+                      .repetition_penalty = sampling.repeat_penalty,
+                      .seed = seed};
+  options.stop = sampling.stop;
+  if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
+  return options;
+}
+
+std::vector<io::TokenId> parse_ids(const std::string& list) {
+  const std::string text = list == "-" ? read_standard_input() : list;
+  std::vector<io::TokenId> ids;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  const auto separates = [](char c) { return c == ',' || c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  for (;;) {
+    while (at != end && separates(*at)) ++at;
+    if (at == end) return ids;
+    io::TokenId id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc{} || (next != end && !separates(*next))) {
+      const char* word_end = std::find_if(at, end, separates);
+      throw UsageError(fmt::format("--ids: expected token ids, found {}", io::shown({at, word_end})));
+    }
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+}  // namespace mplus::cli
