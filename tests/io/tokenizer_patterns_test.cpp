@@ -1,9 +1,13 @@
 // The hand-written patterns and PCRE2 cut every text the same way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "expect_error.h"
 #include "mplus/io/pretokenizer.h"
 #include "mplus/io/unicode.h"
+#include "mplus/io/unicode_ranges.h"
 #include "tokenizer_fixtures.h"
 
 namespace mplus::io {
@@ -64,12 +68,18 @@ TEST_P(Patterns, CutAsPcreDoes) {
   EXPECT_EQ(cut(ours, text), cut(theirs, text));
 }
 
-// Every character of blocks that have not changed since Unicode 13, so that any PCRE2 knows them.
+// Where a letter or number has come up since Unicode 14: there our tables (16) and some PCRE2 rightly differ.
+// Made by comparing categories of versions 14, 16 and 18; whole blocks where most of it is new.
+constexpr CodePointRange kChanging[] = {{0x558, 0x558},   {0x58b, 0x58c},    {0x88f, 0x88f},
+                                        {0xc5c, 0xc5c},   {0xcdc, 0xcdc},    {0x1c80, 0x1cff},
+                                        {0x208f, 0x208f}, {0x209d, 0x209f},  {0xa7c0, 0xa7ff},
+                                        {0xab6c, 0xab6d}, {0x10500, 0x1efff}};
+
 TEST_P(Patterns, KnowEveryCharacter) {
   for (std::uint32_t c = 0; c < 0x2a6d0; ++c) {
-    const bool newer =
-        (c >= 0x1c80 && c < 0x1d00) || (c >= 0xa7c0 && c < 0xa800) || (c >= 0x10500 && c < 0x1f000);
-    if (newer || (c >= 0xd800 && c < 0xe000)) continue;
+    const auto holds = [c](const CodePointRange& range) { return range.first <= c && c <= range.last; };
+    if (std::any_of(std::begin(kChanging), std::end(kChanging), holds) || (c >= 0xd800 && c < 0xe000))
+      continue;
     const std::string character = utf8(c);
     const std::string text = "a" + character + " 1" + character + "\n";
     ASSERT_EQ(cut(ours, text), cut(theirs, text)) << std::hex << c;

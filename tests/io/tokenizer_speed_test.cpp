@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "mplus/core/file.h"
 #include "tokenizer_fixtures.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -42,11 +43,9 @@ double megabytes_a_second(const std::string& text) {
 
 TEST(TokenizerSpeed, AtLeastFiveMegabytesASecond) {
   if (!measurable()) GTEST_SKIP() << "only in a release build without sanitizers";
+  const std::string prose = read_text_file(MPLUS_SOURCE_DIR "/LICENSE");
   std::string english;
-  while (english.size() < 2'000'000)
-    english +=
-        "It was the best of times, it was the worst of times; the harbour-master's daughter counted 42 "
-        "ships. ";
+  while (english.size() < 2'000'000) english += prose;
   const double plain = megabytes_a_second(english);
   const double mixed = megabytes_a_second(test::mixed_text(2'000'000, 2));
   std::printf("SmolLM2, one thread: English %.1f MB/s, mixed scripts %.1f MB/s\n", plain, mixed);
@@ -68,7 +67,7 @@ TEST(TokenizerSpeed, LongPiecesTakeSeconds) {
         << testing::PrintToString(text.substr(0, 8));
 }
 
-TEST(TokenizerSpeed, LoadsInATenthOfASecondOrTwo) {
+TEST(TokenizerSpeed, LoadsInUnder150Milliseconds) {
   if (!measurable()) GTEST_SKIP() << "only in a release build without sanitizers";
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
@@ -77,7 +76,7 @@ TEST(TokenizerSpeed, LoadsInATenthOfASecondOrTwo) {
     best = std::min(best, processor_seconds() - start);
   }
   std::printf("tokenizer.json of SmolLM2: %.0f ms\n", best * 1e3);
-  EXPECT_LT(best, 0.3);
+  EXPECT_LT(best, 0.15);
 }
 
 }  // namespace

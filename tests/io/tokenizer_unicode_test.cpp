@@ -50,9 +50,9 @@ TEST(Unicode, KindsAreTheRanges) {
     pages.insert(kinds);
   }
   EXPECT_LT(pages.size(), 256u) << "page numbers are bytes";
-  EXPECT_EQ(letters, 141028u);  // Unicode 16: DerivedGeneralCategory.txt
+  EXPECT_EQ(letters, 141028u);  // as counted with PyPI's unicodedata2 16.0.0
   EXPECT_EQ(numbers, 1911u);
-  EXPECT_EQ(spaces, 25u);  // PropList.txt, White_Space
+  EXPECT_EQ(spaces, 25u);  // as PyPI's tokenizers 0.23.3 finds with \s
   for (const auto ranges : {letter_ranges(), number_ranges()})
     for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_GT(ranges[i].first, ranges[i - 1].last + 1);
   EXPECT_EQ(char_kinds()(0x110000), CharKind::other);
