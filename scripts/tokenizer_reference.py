@@ -165,14 +165,17 @@ def compare(path: pathlib.Path, texts: list[str], program: str, work: pathlib.Pa
     reference = tokenizers.Tokenizer.from_file(str(path))
     reference.encode_special_tokens = True  # special tokens in text are plain text
     theirs = [e.ids for e in reference.encode_batch(texts, add_special_tokens=False)]
-    different = [i for i in range(len(texts)) if i >= len(ours) or ours[i] != theirs[i]]
+    if len(ours) != len(texts):
+        print(f"{path.name}: expected ids of {len(texts)} texts, found {len(ours)}")
+        return False
+    different = [i for i in range(len(texts)) if ours[i] != theirs[i]]
     total = sum(map(len, encoded))
     print(f"{path.name}: {len(texts)} texts, {total} bytes, {sum(map(len, theirs))} ids, tokenizers "
           f"{tokenizers.__version__}: {len(different)} texts differ")
     for i in different[:5]:
         at = next((k for k, (a, b) in enumerate(zip(ours[i], theirs[i])) if a != b), None)
         print(f"  text {i}, id {at}: {texts[i][:80]!r}\n    ours   {ours[i][:20]}\n    theirs {theirs[i][:20]}")
-    return len(ours) == len(texts) and not different
+    return not different
 
 
 def main() -> int:
