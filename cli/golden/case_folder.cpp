@@ -59,11 +59,11 @@ std::vector<float> CaseFolder::expected(const std::string& tensor) const {
 }
 
 GoldenModel::GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope,
-                         const model::MemoryOptions& memory)
+                         const model::MemoryOptions& memory, kernels::Numerics numerics)
     : memory_options_(memory),
       weights_(model::load_weights(files)),
       pool_(default_thread_count()),
-      context_(pool_, kernels::Numerics::exact),
+      context_(pool_, numerics),
       workspace_(std::make_unique<model::Workspace>(weights_, context_, rope)) {}
 
 memory::Layout GoldenModel::layout(std::int64_t capacity) const {

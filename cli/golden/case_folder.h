@@ -59,11 +59,12 @@ class CaseFolder {
   std::optional<io::Safetensors> expected_;
 };
 
-// A model in f32 arithmetic, with the memory it brought (hidden states kept).
+// A model, by default in f32 arithmetic, with the memory it brought (hidden states kept).
 class GoldenModel {
  public:
   explicit GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope = {},
-                       const model::MemoryOptions& memory = {.dtype = DType::f32, .keep_hidden = true});
+                       const model::MemoryOptions& memory = {.dtype = DType::f32, .keep_hidden = true},
+                       kernels::Numerics numerics = kernels::Numerics::exact);
   model::Workspace& workspace() { return *workspace_; }
   const model::Weights& weights() const { return *weights_; }
   memory::Layout layout(std::int64_t capacity = memory::kUnlimited) const;

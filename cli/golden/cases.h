@@ -26,6 +26,10 @@ struct RealModel {
   std::filesystem::path model;
   std::filesystem::path delta;
   double nll_tolerance = 2e-4;
+  bool default_path = false;  // the arithmetic people use: int8 activations, memory in bf16
+  // Another rounding of delta, activations or memory recalls other rows at the edge: then means over an
+  // answer and the best chunk are compared, not tokens, votes and rows.
+  bool exact() const { return nll_tolerance < 1e-3; }
 };
 void run_base_model(const Json& json, const RealModel& files, Report& report);
 void run_delta(const std::filesystem::path& folder, const RealModel& files, Report& report);

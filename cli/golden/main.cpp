@@ -122,13 +122,17 @@ int main(int argc, char** argv) {
   app.add_option("--delta", delta, "delta for golden.json")->envname("MPLUS_DELTA");
   app.add_option("--nll-tolerance", tolerance, "for cases on the real model: nats a token")
       ->capture_default_str();
+  bool default_path = false;
+  app.add_flag("--default-path", default_path,
+               "golden.json in the arithmetic people use (int8 activations, memory in bf16) instead of f32");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   try {
-    mplus::golden::RealModel files{.model = {}, .delta = {}, .nll_tolerance = tolerance};
+    mplus::golden::RealModel files{
+        .model = {}, .delta = {}, .nll_tolerance = tolerance, .default_path = default_path};
     const bool needs_model =
         std::filesystem::exists(std::filesystem::path(dir) / "golden.json") || !model.empty();
     try {

@@ -95,7 +95,7 @@ TEST_F(LoadTest, WrongFilesGetAClearError) {
   EXPECT_EQ(code_of({folder_ / "nothing", {}}), ErrorCode::not_found);
   std::ofstream(folder_ / "notes.txt") << "hello";
   EXPECT_EQ(code_of({folder_ / "notes.txt", {}}), ErrorCode::unsupported);
-  std::ofstream(folder_ / "bad.gguf") << "GGUFnonsense";
+  std::ofstream(folder_ / "bad.gguf") << "GGUF";
   EXPECT_EQ(code_of({folder_ / "bad.gguf", {}}), ErrorCode::corrupt);
   // A delta needs a plain base of its own shape.
   const fs::path delta = MPLUS_SOURCE_DIR "/models/smollm2-135m-mplus.safetensors";

@@ -1,0 +1,94 @@
+#include "mplus/engine/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "mplus/core/error.h"
+
+namespace mplus::engine {
+namespace {
+
+const std::vector<float> kLogits{1.0f, 3.0f, 2.0f, 3.0f, -1.0f};
+
+std::map<io::TokenId, int> draws(const SamplingOptions& options, int n) {
+  Sampler sampler(options, 5);
+  std::map<io::TokenId, int> count;
+  for (int i = 0; i < n; ++i) ++count[sampler.pick(kLogits, {}, static_cast<std::uint32_t>(i), 0)];
+  return count;
+}
+
+TEST(Sampler, GreedyTakesTheBestAndTheLowerIdOnATie) {
+  EXPECT_EQ(greedy(kLogits), 1);
+  Sampler sampler({}, 5);
+  EXPECT_EQ(sampler.pick(kLogits, {}, 0, 0), 1);
+}
+
+TEST(Sampler, FrequenciesFollowTheSoftmax) {
+  constexpr int kDraws = 20'000;
+  for (float temperature : {0.5f, 1.0f, 2.0f}) {
+    const auto count = draws({.temperature = temperature}, kDraws);
+    double total = 0;
+    for (float logit : kLogits) total += std::exp(static_cast<double>(logit / temperature));
+    for (io::TokenId id = 0; id < 5; ++id) {
+      const double p =
+          std::exp(static_cast<double>(kLogits[static_cast<std::size_t>(id)] / temperature)) / total;
+      const double deviation = std::sqrt(p * (1 - p) * kDraws);
+      const int found = count.contains(id) ? count.at(id) : 0;
+      EXPECT_NEAR(found, p * kDraws, 5 * deviation + 1) << "token " << id << " temperature " << temperature;
+    }
+  }
+}
+
+TEST(Sampler, CutsLeaveOnlyTheLikely) {
+  for (const auto& [id, n] : draws({.temperature = 1.0f, .top_k = 2}, 500)) EXPECT_TRUE(id == 1 || id == 3);
+  for (const auto& [id, n] : draws({.temperature = 1.0f, .top_p = 0.5f}, 500))
+    EXPECT_TRUE(id == 1 || id == 3);
+  for (const auto& [id, n] : draws({.temperature = 1.0f, .min_p = 0.3f}, 500))
+    EXPECT_TRUE(id == 1 || id == 3 || id == 2);
+  EXPECT_EQ(draws({.temperature = 1.0f, .top_k = 1}, 100).size(), 1u);
+}
+
+TEST(Sampler, SamePlaceSameToken) {
+  Sampler a({.temperature = 1.0f, .seed = 9}, 5), b({.temperature = 1.0f, .seed = 9}, 5),
+      c({.temperature = 1.0f, .seed = 10}, 5);
+  int differences = 0;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    EXPECT_EQ(a.pick(kLogits, {}, i, 3), b.pick(kLogits, {}, i, 3));
+    differences += a.pick(kLogits, {}, i, 3) != c.pick(kLogits, {}, i, 3);
+  }
+  EXPECT_GT(differences, 20);
+}
+
+TEST(Sampler, RepetitionPenalty) {
+  Sampler sampler({.repetition_penalty = 2.0f}, 5);
+  const std::vector<io::TokenId> recent{1, 3, 1};
+  EXPECT_EQ(sampler.pick(kLogits, recent, 0, 0), 2);  // 3/2 < 2
+}
+
+TEST(Sampler, SenselessOptionsAreRejected) {
+  const SamplingOptions bad[] = {{.temperature = -1}, {.temperature = NAN},     {.top_k = -1},
+                                 {.top_p = 0},        {.top_p = 1.5f},          {.min_p = 1},
+                                 {.min_p = -0.1f},    {.repetition_penalty = 0}};
+  for (const auto& options : bad) {
+    try {
+      check(options);
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    }
+  }
+}
+
+TEST(NegativeLogLikelihood, EqualsTheDefinition) {
+  double total = 0;
+  for (float logit : kLogits) total += std::exp(static_cast<double>(logit));
+  for (io::TokenId id = 0; id < 5; ++id)
+    EXPECT_NEAR(negative_log_likelihood(kLogits, id),
+                -std::log(std::exp(static_cast<double>(kLogits[static_cast<std::size_t>(id)])) / total),
+                1e-12);
+}
+
+}  // namespace
+}  // namespace mplus::engine

@@ -1,0 +1,227 @@
+// Saving, loading, and files that lie.
+#include "mplus/engine/session_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "mplus/core/error.h"
+#include "mplus/core/file.h"
+#include "mplus/engine/session.h"
+#include "mplus/io/hash.h"
+#include "tiny_engine.h"
+
+namespace mplus::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SessionFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("mplus_session_file_test_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    ::setenv("MPLUS_HOME", (folder_ / "home").c_str(), 1);
+    path_ = folder_ / "memory.safetensors";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  ErrorCode load_code(Engine& engine) {
+    try {
+      Session::load(engine, path_);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    ADD_FAILURE() << "loaded";
+    return {};
+  }
+  void overwrite(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
+
+  fs::path folder_, path_;
+};
+
+// Saving and loading at any point changes no later token, whatever comes after.
+TEST_F(SessionFileTest, SaveAndLoadAtAnyPointChangesNothing) {
+  for (DType dtype : {DType::bf16, DType::f32}) {
+    Engine engine(tiny_options(1, dtype));
+    EngineOptions capped_options = tiny_options(1, dtype);
+    capped_options.memory.long_term_capacity = 60;
+    Engine capped(capped_options);
+    for (Engine* e : {&engine, &capped}) {
+      Session straight(*e, 11), interrupted(*e, 11);
+      const std::size_t sizes[] = {3, 700, 40, 4, 1500, 12};
+      for (unsigned step = 0; step < std::size(sizes); ++step) {
+        straight.remember_ids(random_ids(sizes[step], step), "text");
+        interrupted.remember_ids(random_ids(sizes[step], step), "text");
+        interrupted.save(path_);
+        interrupted = Session::load(*e, path_);
+        ASSERT_EQ(next_tokens(straight), next_tokens(interrupted)) << "step " << step;
+      }
+      for (std::int64_t l = 0; l < 4; ++l) {
+        const auto x = straight.memory().short_term(l), y = interrupted.memory().short_term(l);
+        ASSERT_EQ(std::memcmp(x.v, y.v, static_cast<std::size_t>(x.n) * e->layout().kv_bytes()), 0);
+        EXPECT_EQ(straight.memory().long_term().size(l), interrupted.memory().long_term().size(l));
+      }
+      verify_session_file(io::Safetensors::open(path_));
+    }
+  }
+}
+
+TEST_F(SessionFileTest, InfoIsReadableWithoutAModel) {
+  Engine engine(tiny_options());
+  Session session(engine, 77);
+  session.remember_ids(random_ids(1100, 1), "notes");
+  session.save(path_);
+  const SessionFileInfo info = session_file_info(io::Safetensors::open(path_));
+  EXPECT_EQ(info.seed, 77u);
+  EXPECT_EQ(info.updates, session.memory().updates());
+  EXPECT_EQ(info.sources, 1);
+  EXPECT_EQ(info.short_term_rows, 30);
+  EXPECT_EQ(info.shape_id, engine.shape_id());
+}
+
+TEST_F(SessionFileTest, WrongModelIsRefused) {
+  Engine engine(tiny_options());
+  Session(engine).save(path_);
+  EngineOptions other = tiny_options();
+  other.files.model = MPLUS_TEST_DATA "/golden/mplus_sequence/model";
+  Engine another(other);
+  EXPECT_EQ(load_code(another), ErrorCode::model_mismatch);
+  Engine f32(tiny_options(1, DType::f32));
+  EXPECT_EQ(load_code(f32), ErrorCode::model_mismatch);
+  // Same shape, other weights.
+  fs::copy(MPLUS_TEST_DATA "/golden/mplus_read/model", folder_ / "changed");
+  std::string bytes = read_text_file(folder_ / "changed/model.safetensors");
+  bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 1);
+  std::ofstream(folder_ / "changed/model.safetensors", std::ios::binary) << bytes;
+  other.files.model = folder_ / "changed";
+  Engine changed(other);
+  EXPECT_EQ(load_code(changed), ErrorCode::model_mismatch);
+}
+
+TEST_F(SessionFileTest, NewerAndForeignFilesAreRefused) {
+  Engine engine(tiny_options());
+  Session(engine).save(path_);
+  const auto file = io::Safetensors::open(path_);
+  std::vector<io::TensorData> tensors;
+  for (const auto& [name, t] : file.tensors()) tensors.push_back({name, t.dtype, t.shape, t.bytes});
+  io::StringMap metadata = file.metadata();
+  metadata["version"] = "2";
+  io::write_safetensors(path_, tensors, metadata);
+  EXPECT_EQ(load_code(engine), ErrorCode::unsupported);
+  metadata["format"] = "else";
+  io::write_safetensors(path_, tensors, metadata);
+  EXPECT_EQ(load_code(engine), ErrorCode::corrupt);
+  fs::remove(path_);
+  EXPECT_EQ(load_code(engine), ErrorCode::not_found);
+}
+
+// Cut at any length or with any byte changed, a file is refused or, where the byte means nothing, loads as it
+// was.
+TEST_F(SessionFileTest, TruncatedFilesAreRefused) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(30, 1), "text");
+  session.save(path_);
+  const std::string whole = read_text_file(path_);
+  for (std::size_t n = 0; n < whole.size(); n += 1 + whole.size() / 97) {
+    overwrite(whole.substr(0, n));
+    EXPECT_EQ(load_code(engine), ErrorCode::corrupt) << n << " of " << whole.size();
+  }
+}
+
+TEST_F(SessionFileTest, ChangedBytesAreNoticed) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(30, 1), "text");
+  session.save(path_);
+  const std::string whole = read_text_file(path_);
+  int refused = 0, tried = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 211) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+    overwrite(bytes);
+    ++tried;
+    try {
+      verify_session_file(io::Safetensors::open(path_));
+      Session::load(engine, path_);
+    } catch (const Error& e) {
+      EXPECT_TRUE(e.code() == ErrorCode::corrupt || e.code() == ErrorCode::model_mismatch ||
+                  e.code() == ErrorCode::not_found || e.code() == ErrorCode::unsupported)
+          << e.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, tried * 9 / 10) << "only padding and free text may change unnoticed";
+}
+
+// Checksums made right again: values that make no sense are still refused.
+TEST_F(SessionFileTest, LiesWithGoodChecksumsAreRefused) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(30, 1), "text");
+  session.remember_ids(random_ids(3, 2), "waits");
+  session.save(path_);
+  const auto file = io::Safetensors::open(path_);
+  const auto with = [&](const std::string& tensor, std::size_t place, std::int64_t value) {
+    std::vector<io::TensorData> tensors;
+    std::vector<std::byte> changed;
+    io::StringMap metadata = file.metadata();
+    for (const auto& [name, t] : file.tensors()) {
+      tensors.push_back({name, t.dtype, t.shape, t.bytes});
+      if (name != tensor) continue;
+      changed.assign(t.bytes.begin(), t.bytes.end());
+      ASSERT_LE((place + 1) * 8, changed.size()) << tensor;
+      std::memcpy(changed.data() + place * 8, &value, 8);
+      tensors.back().bytes = changed;
+      metadata["checksum." + name] = fmt::format("{:016x}", io::xxh3(changed));
+    }
+    const fs::path lying = folder_ / "lying.safetensors";
+    io::write_safetensors(lying, tensors, metadata);
+    try {
+      Session::load(engine, lying);
+      ADD_FAILURE() << tensor << " place " << place << " value " << value;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::corrupt) << e.what();
+    }
+  };
+  with("sources", 0, 1 << 20);
+  with("sources", 0, -1);
+  with("sources", 2, 9);
+  with("update.spans", 0, 5);
+  with("update.spans", 2, 1 << 20);
+  with("update.ends", 0, 77);
+  with("window.tokens", 0, 300);
+  with("window.tokens", 0, -1);
+  with("window.tokens", 1, 2);
+  with("short_term.0.birth", 0, 1'000'000);
+  with("long_term.1.birth", 0, std::numeric_limits<std::int64_t>::min());
+}
+
+TEST_F(SessionFileTest, FailedSaveKeepsTheOldFile) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.save(path_);
+  const std::string before = read_text_file(path_);
+  EXPECT_THROW(session.save(folder_ / "no_such_folder" / "m.safetensors"), Error);
+  EXPECT_EQ(read_text_file(path_), before);
+}
+
+// Hidden states are kept when asked for, and come back.
+TEST_F(SessionFileTest, HiddenStatesAreAnOption) {
+  EngineOptions options = tiny_options();
+  options.memory.keep_hidden = true;
+  Engine engine(options);
+  Session session(engine);
+  session.remember_ids(random_ids(600, 1), "text");
+  session.save(path_);
+  const Session back = Session::load(engine, path_);
+  const auto x = session.memory().short_term(2), y = back.memory().short_term(2);
+  ASSERT_NE(y.hidden, nullptr);
+  EXPECT_EQ(std::memcmp(x.hidden, y.hidden, static_cast<std::size_t>(x.n) * engine.layout().hidden_bytes()),
+            0);
+}
+
+}  // namespace
+}  // namespace mplus::engine

@@ -1,0 +1,256 @@
+// Laws of a session.
+#include "mplus/engine/session.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "mplus/core/error.h"
+#include "tiny_engine.h"
+
+namespace mplus::engine {
+namespace {
+
+void expect_same_slots(const memory::Memory& a, const memory::Memory& b) {
+  ASSERT_EQ(a.updates(), b.updates());
+  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
+    const memory::RowsView x = a.short_term(l), y = b.short_term(l);
+    ASSERT_EQ(x.n, y.n);
+    EXPECT_EQ(std::memcmp(x.k, y.k, static_cast<std::size_t>(x.n) * a.layout().kv_bytes()), 0);
+    EXPECT_EQ(std::memcmp(x.birth, y.birth, static_cast<std::size_t>(x.n) * 8), 0);
+    EXPECT_EQ(a.long_term().size(l), b.long_term().size(l));
+  }
+}
+
+TEST(Session, SameTextAndSeedSameMemoryWithAnyThreads) {
+  Engine one(tiny_options(1)), two(tiny_options(2));
+  Session a(one, 7), b(two, 7), other(one, 8);
+  for (Session* s : {&a, &b, &other}) s->remember_ids(random_ids(3000, 1), "text");
+  expect_same_slots(a.memory(), b.memory());
+  EXPECT_NE(std::memcmp(a.memory().short_term(0).birth, other.memory().short_term(0).birth, 30 * 8), 0)
+      << "another seed drops other slots";
+}
+
+TEST(Session, WritingAThenBEqualsWritingBothAtAChunkBoundary) {
+  Engine engine(tiny_options());
+  const auto a = random_ids(1024, 1), b = random_ids(700, 2);
+  auto both = a;
+  both.insert(both.end(), b.begin(), b.end());
+  Session apart(engine), together(engine);
+  apart.remember_ids(a, "a");
+  apart.remember_ids(b, "b");
+  together.remember_ids(both, "ab");
+  expect_same_slots(apart.memory(), together.memory());
+  EXPECT_EQ(next_tokens(apart), next_tokens(together));
+}
+
+TEST(Session, AReadChangesNothing) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(1500, 1), "text");
+  const Session before = session.fork();
+  const auto first = next_tokens(session);
+  GenerateOptions options;
+  options.max_tokens = 5;
+  session.generate_ids(random_ids(5000, 3), options);  // longer than the window: writes, but on a fork
+  session.score(random_ids(40, 4));
+  expect_same_slots(before.memory(), session.memory());
+  EXPECT_EQ(session.record().sources(), before.record().sources());
+  EXPECT_EQ(next_tokens(session), first);
+}
+
+TEST(Session, ShortTextWaitsAndIsRead) {
+  Engine engine(tiny_options());  // K = 5, C = 512
+  Session session(engine);
+  const auto empty = next_tokens(session);
+  EXPECT_EQ(session.remember_ids(random_ids(4, 1), "note").updates, 0);
+  EXPECT_EQ(session.window().size(), 4u);
+  EXPECT_EQ(session.memory().updates(), 0);
+  EXPECT_NE(next_tokens(session), empty) << "what waits is in the window";
+  EXPECT_EQ(session.flush(), 0) << "fewer than 16 tokens are never written alone";
+  EXPECT_EQ(session.remember_ids(random_ids(4, 2), "note 2").updates, 0);
+  EXPECT_EQ(session.remember_ids(random_ids(20, 3), "longer").updates, 1)
+      << "longer text takes what waited along";
+  EXPECT_TRUE(session.window().empty());
+  EXPECT_EQ(session.record().spans(0).size(), 3u);
+}
+
+TEST(Session, WaitingTextIsWrittenWhenAChunkHasComeTogether) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  for (unsigned i = 0; i < 128; ++i)
+    EXPECT_EQ(session.remember_ids(random_ids(4, i), "note").updates, i == 127 ? 1 : 0);
+  EXPECT_TRUE(session.window().empty());
+  session.remember_ids(random_ids(3, 1), "x");
+  for (unsigned i = 0; i < 5; ++i) session.remember_ids(random_ids(4, i), "y");
+  EXPECT_EQ(session.flush(), 1);
+  EXPECT_TRUE(session.window().empty());
+}
+
+TEST(Session, PromptsLongerThanTheWindowAreWrittenAndAnswered) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  const auto prompt = random_ids(2048 + 900, 1);
+  GenerateOptions options;
+  options.max_tokens = 8;
+  const Answer answer = session.generate_ids(prompt, options);
+  EXPECT_EQ(answer.tokens.size(), 8u);
+  EXPECT_EQ(answer.prompt_tokens, 2048);
+  // The same by hand: what does not fit is remembered first.
+  Session by_hand(engine);
+  by_hand.remember_ids(std::span(prompt).first(900), "front");
+  EXPECT_EQ(by_hand.generate_ids(std::span(prompt).last(2048), options).tokens, answer.tokens);
+}
+
+TEST(Session, GeneratingPastTheWindowWritesAndGoesOn) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  GenerateOptions options;
+  options.max_tokens = 300;
+  options.sampling = {.temperature = 1.5f, .seed = 3};
+  const Answer answer = session.generate_ids(random_ids(1900, 1), options);
+  EXPECT_TRUE(answer.tokens.size() == 300u || answer.reason == StopReason::end_of_text);
+}
+
+TEST(Session, ForkGoesItsOwnWay) {
+  Engine engine(tiny_options());
+  Session session(engine, 2);
+  session.remember_ids(random_ids(2000, 1), "a");
+  Session fork = session.fork();
+  const auto before = next_tokens(session);
+  fork.remember_ids(random_ids(1000, 2), "b");
+  EXPECT_EQ(next_tokens(session), before);
+  session.remember_ids(random_ids(1000, 2), "b");
+  expect_same_slots(session.memory(), fork.memory());
+  EXPECT_EQ(next_tokens(session), next_tokens(fork));
+}
+
+TEST(Session, EventsComeInOrderAndReplayToTheSameSession) {
+  Engine engine(tiny_options());
+  Session session(engine, 4);
+  std::vector<std::string> log;
+  session.set_event_sink([&](const Event& event) {
+    if (const auto* text = std::get_if<TextAppended>(&event))
+      log.push_back("text " + std::string(text->source));
+    if (std::holds_alternative<Flushed>(event)) log.emplace_back("flush");
+  });
+  session.remember_ids(random_ids(600, 1), "a");
+  session.remember_ids(random_ids(4, 2), "b");
+  session.flush();
+  EXPECT_EQ(log, (std::vector<std::string>{"text a", "text b", "flush"}));
+}
+
+TEST(Session, InjectedDropsAreUsed) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  const memory::Drops drops(4, {0, 1, 2, 3, 4});
+  session.inject_drops({drops});
+  session.remember_ids(random_ids(20, 1), "a");
+  for (std::int64_t l = 0; l < 4; ++l) EXPECT_EQ(session.memory().short_term(l).birth[0], 5 - 30);
+}
+
+// A strategy of the caller's own takes part like the built-in ones.
+TEST(Session, RecallStrategyIsAnArgument) {
+  class Counting final : public memory::Recall {
+   public:
+    explicit Counting(int* calls) : calls_(calls) {}
+    std::vector<memory::RecalledRow> rows(kernels::Context&, const memory::Memory& memory, std::int64_t layer,
+                                          const memory::LayerQueries& queries) override {
+      ++*calls_;
+      EXPECT_EQ(queries.T, 9);
+      std::vector<memory::RecalledRow> first;
+      memory.long_term().for_each(layer, [&](memory::RowId id, std::int64_t birth) {
+        if (first.size() < 3) first.push_back({id, birth, 1.0f});
+      });
+      return first;
+    }
+
+   private:
+    int* calls_;
+  };
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(1500, 1), "text");
+  int calls = 0;
+  GenerateOptions options;
+  options.max_tokens = 4;
+  options.why = true;
+  options.recall_strategy = [&] { return std::make_unique<Counting>(&calls); };
+  const Answer answer = session.generate_ids(random_ids(9, 5), options);
+  EXPECT_EQ(calls, 4);
+  double weight = 0;
+  std::int64_t rows = 0;
+  for (const WhyChunk& chunk : answer.why) {
+    weight += chunk.weight;
+    rows += chunk.rows_recalled;
+  }
+  EXPECT_NEAR(weight, 1.0, 1e-9);
+  EXPECT_EQ(rows, 3 * 4);
+}
+
+TEST(Session, WhyLeadsBackToSourcesAndSaysWhenThereIsNoText) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(1500, 1), "first");
+  session.remember_ids(random_ids(1500, 2), "second");
+  GenerateOptions options;
+  options.max_tokens = 1;
+  options.why = true;
+  const Answer answer = session.generate_ids(random_ids(9, 5), options);
+  ASSERT_FALSE(answer.why.empty());
+  for (const WhyChunk& chunk : answer.why) {
+    EXPECT_EQ(chunk.spans.empty(), chunk.chunk < 0) << "what the checkpoint brought has no text";
+    EXPECT_EQ(chunk.layer_weights.size(), 4u);
+    for (const Span& span : chunk.spans) EXPECT_LT(span.source, 2);
+  }
+}
+
+TEST(Session, CancelAndProgress) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  int calls = 0;
+  const RememberResult result = session.remember_ids(random_ids(5000, 1), "text",
+                                                     [&](std::int64_t, std::int64_t) { return ++calls < 4; });
+  EXPECT_FALSE(result.complete);
+  EXPECT_EQ(result.updates, 3);
+  EXPECT_EQ(session.memory().updates(), 3);
+  std::atomic<bool> cancel{true};
+  GenerateOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(session.generate_ids(random_ids(4, 1), options).reason, StopReason::cancelled);
+}
+
+TEST(Session, SenselessRequestsAreRejected) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  const auto code = [](const auto& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.code();
+    }
+    ADD_FAILURE() << "no error";
+    return ErrorCode{};
+  };
+  const std::vector<io::TokenId> bad{5, 300}, negative{-1};
+  EXPECT_EQ(code([&] { session.remember_ids(bad, "x"); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code([&] { session.generate_ids(negative); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code([&] { session.generate_ids({}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code([&] { session.remember("text", "x"); }), ErrorCode::not_found) << "no tokenizer";
+  EXPECT_EQ(code([&] { session.say("hello"); }), ErrorCode::unsupported);
+  EXPECT_EQ(code([&] { session.score(random_ids(3000, 1)); }), ErrorCode::out_of_capacity);
+  GenerateOptions options;
+  options.max_tokens = -1;
+  EXPECT_EQ(code([&] { session.generate_ids(random_ids(3, 1), options); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(session.memory().updates(), 0);
+  EXPECT_TRUE(session.window().empty());
+  EngineOptions plain = tiny_options();
+  plain.files.model = MPLUS_TEST_DATA "/golden/llama3_rope/model_tied";
+  Engine decoder(plain);
+  Session without(decoder);
+  EXPECT_EQ(code([&] { without.remember_ids(random_ids(30, 1, 280), "x"); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code([&] { without.generate_ids(random_ids(600, 1, 280)); }), ErrorCode::out_of_capacity);
+}
+
+}  // namespace
+}  // namespace mplus::engine
