@@ -1,0 +1,74 @@
+// The token loop allocates nothing: once an operation has run at a size, running it again takes no memory.
+// This file replaces the program's operator new to count.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "mplus/kernels/activation.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/norm.h"
+#include "mplus/kernels/retrieval.h"
+#include "operands.h"
+
+namespace {
+
+std::atomic<int> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)) return p;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace mplus::kernels {
+namespace {
+
+class AllocationTest : public IsaTest {};
+MPLUS_FOR_EVERY_ISA(AllocationTest);
+
+TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
+  constexpr std::int64_t d = 192, rows = 300, n = 2000, d_r = 64, T = 20;
+  ThreadPool pool(2);
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    Context context(pool, numerics);
+    Random random(1);
+    const Weights w = random_weights(random, DType::q4_1, d, d);
+    const Weights keys = random_weights(random, DType::bf16, n, d_r);
+    const KvShape shape{3, 1, 64};
+    std::vector<float> k = random.values(rows * 64), v = random.values(rows * 64), x = random.values(T * d);
+    std::vector<float> out(x.size()), scores(n), norm = random.values(d);
+    const KvCache cache{k.data(), v.data(), rows, rows};
+    const auto step = [&](std::int64_t count) {
+      rms_norm(context, out.data(), x.data(), norm.data(), count, d, 1e-5f);
+      linear(context, out.data(), x.data(), count, w.matrix());
+      attend(context, out.data(), x.data(), count, cache, shape);
+      swiglu(context, out.data(), x.data(), x.data(), count * d);
+      retrieval_scores(context, scores.data(), x.data(), count, keys.bytes.data(), DType::bf16, n, d_r);
+    };
+    step(T);
+    step(1);
+    const int before = allocations;
+    EXPECT_GT(before, 0) << "the count does not count";
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      step(T);
+      step(1);
+    }
+    EXPECT_EQ(allocations, before);
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels
