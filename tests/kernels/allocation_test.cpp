@@ -11,28 +11,6 @@
 #include "mplus/kernels/retrieval.h"
 #include "operands.h"
 
-namespace {
-
-std::atomic<int> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  if (void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)) return p;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-
 namespace mplus::kernels {
 namespace {
 
@@ -60,13 +38,13 @@ TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
     };
     step(T);
     step(1);
-    const int before = allocations;
+    const int before = allocation_count();
     EXPECT_GT(before, 0) << "the count does not count";
     for (int repeat = 0; repeat < 3; ++repeat) {
       step(T);
       step(1);
     }
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(allocation_count(), before);
   }
 }
 
