@@ -1,9 +1,5 @@
 // The token loop allocates nothing: once an operation has run at a size, running it again takes no memory.
-// This file replaces the program's operator new to count.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "counting_new.h"
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/linear.h"
