@@ -22,15 +22,15 @@ constexpr const char* kDescription =
     "my.safetensors`. Every option is also an environment variable: --memory is MPLUS_MEMORY.";
 
 void add_commands(CLI::App& program, Action& chosen) {
-  // add_chat(program, chosen);
+  add_chat(program, chosen);
   add_remember(program, chosen);
   add_ask(program, chosen);
   add_generate(program, chosen);
-  // add_score(program, chosen);
-  // add_inspect(program, chosen);
-  // add_convert(program, chosen);
-  // add_bench(program, chosen);
-  // add_model(program, chosen);
+  add_score(program, chosen);
+  add_inspect(program, chosen);
+  add_convert(program, chosen);
+  add_bench(program, chosen);
+  add_model(program, chosen);
 }
 
 int complain(const std::string& message, int code) {
@@ -67,7 +67,10 @@ int run_program(int argc, char** argv) {
   try {
     program.parse(literal_arguments(argc, argv));
   } catch (const CLI::ParseError& e) {
-    return program.exit(e) == 0 ? kGood : kWrongUsage;
+    if (e.get_exit_code() == 0) return program.exit(e);  // --help, --version
+    const auto named = program.get_subcommands();
+    const std::string command = named.empty() ? "mplus" : "mplus " + named.front()->get_name();
+    return complain(fmt::format("{}\n`{} --help` says more", e.what(), command), kWrongUsage);
   }
   return run(chosen);
 }

@@ -14,17 +14,6 @@
 namespace mplus::cli {
 namespace {
 
-// A fixed set of words, with a message that lists them.
-void only(CLI::Option* option, std::vector<std::string> words) {
-  std::string list;
-  for (const std::string& word : words) list.append(list.empty() ? "" : "|").append(word);
-  const auto check = [words = std::move(words), list](const std::string& text) {
-    const bool known = std::find(words.begin(), words.end(), text) != words.end();
-    return known ? std::string() : fmt::format("{} is not known here; known: {}", io::shown(text), list);
-  };
-  option->type_name(list)->check(check, "");
-}
-
 std::string check_capacity(const std::string& text) {
   std::int64_t rows = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
@@ -50,6 +39,17 @@ void name_environment(CLI::App& command) {
   }
 }
 
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& help, std::vector<std::string> words) {
+  std::string list;
+  for (const std::string& word : words) list.append(list.empty() ? "" : "|").append(word);
+  const auto check = [words = std::move(words), list](const std::string& text) {
+    const bool known = std::find(words.begin(), words.end(), text) != words.end();
+    return known ? std::string() : fmt::format("{} is not known here; known: {}", io::shown(text), list);
+  };
+  return command.add_option(name, value, help)->type_name(list)->check(check, "");
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta) {
   const std::string group = "Model";
   command
@@ -64,27 +64,26 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
       ->group(group)
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));
-  only(command.add_option("--numerics", options.numerics, "exact: all arithmetic in 32-bit floats")
-           ->group(group)
-           ->capture_default_str(),
-       {"fast", "exact"});
+  add_choice(command, "--numerics", options.numerics, "exact: all arithmetic in 32-bit floats",
+             {"fast", "exact"})
+      ->group(group)
+      ->capture_default_str();
 }
 
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
   const std::string group = "Memory";
   command.add_option("--memory", options.file, file_help)->group(group)->type_name("FILE");
-  only(command
-           .add_option("--recall", options.recall,
-                       "how long-term memory is searched; default: as the delta says")
-           ->group(group),
-       {"consensus", "per-layer", "none"});
+  add_choice(command, "--recall", options.recall,
+             "how long-term memory is searched; default: as the delta says",
+             {"consensus", "per-layer", "none"})
+      ->group(group);
 }
 
 void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
   const std::string group = "New memory (an existing file keeps what it was begun with)";
-  only(command.add_option("--memory-dtype", options.dtype, "element type of a new memory; default: bf16")
-           ->group(group),
-       {"bf16", "f32"});
+  add_choice(command, "--memory-dtype", options.dtype, "element type of a new memory; default: bf16",
+             {"bf16", "f32"})
+      ->group(group);
   command
       .add_option("--ltm-capacity", options.ltm_capacity,
                   "rows a layer keeps for the long term (M); default: as the delta says")

@@ -39,6 +39,10 @@ struct SamplingOptions {
 // "--top-k" → "MPLUS_TOP_K": gives every option of a command its environment variable.
 void name_environment(CLI::App& command);
 
+// An option that takes one of a few words; others are wrong usage, with a message that lists these.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& help, std::vector<std::string> words);
+
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta);
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
 void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with

@@ -10,6 +10,7 @@ namespace mplus::cli {
 namespace {
 
 constexpr int kIndent = 5;
+constexpr int kBestVoted = 3;  // shown even if nothing of them was recalled: they may be in short-term memory
 
 // A read works on a copy of the session: a question longer than the window has sources only that copy knew.
 bool known(const engine::Record& record, const engine::Span& span) {
@@ -61,7 +62,9 @@ std::string why_text(const std::vector<engine::WhyChunk>& why, const engine::Rec
   if (why.empty()) return "  Nothing was recalled: the memory is empty.\n";
   std::string text;
   int number = 0;
+  int place_by_vote = 0;
   for (const engine::WhyChunk& chunk : why) {
+    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0) continue;
     const std::string numbers =
         fmt::format("vote {:.2f}, weight {:.2f}, {} recalled, {} in short-term memory", chunk.vote,
                     chunk.weight, plural(chunk.rows_recalled, "row"), count_text(chunk.rows_short_term));

@@ -29,4 +29,7 @@ SessionFileInfo session_file_info(
     const io::Safetensors& file);                       // throws corrupt / unsupported naming the field
 void verify_session_file(const io::Safetensors& file);  // every checksum; throws corrupt naming the tensor
 
+// The same session with keys and values of another type: f32 from bf16 loses nothing, the other way rounds.
+void convert_session_file(const std::filesystem::path& from, const std::filesystem::path& to, DType dtype);
+
 }  // namespace mplus::engine

@@ -1,0 +1,53 @@
+// A conversation: one session, its memory file if it has one, and the lines a person types. Turns and the
+// commands that begin with a slash end up here; reading lines is the caller's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mplus/cli/interrupt.h"
+#include "mplus/cli/memory_file.h"
+#include "mplus/cli/options.h"
+
+namespace mplus::cli {
+
+struct ChatOptions {
+  ModelOptions model;
+  MemoryOptions memory;
+  SamplingOptions sampling;
+  std::uint64_t seed = 0;
+  std::string system;
+  bool json = false;
+};
+
+class ChatSession {
+ public:
+  explicit ChatSession(const ChatOptions& options);
+
+  // A message, or a command. False: the conversation is over. Throws Error; the conversation can go on then.
+  bool handle(const std::string& line, Interrupt& interrupt);
+  void save();
+
+  const engine::Session& session() const { return *session_; }
+
+ private:
+  void say(const std::string& message, Interrupt& interrupt);
+  bool command(std::string_view name, const std::string& argument, Interrupt& interrupt);
+  void remember(const std::string& place, Interrupt& interrupt);
+  void show_why() const;
+  void show_sources() const;
+  void show_stats() const;
+  void save_copy(const std::string& file);
+
+  ChatOptions options_;
+  std::optional<MemoryLock> file_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::optional<engine::Session> session_;
+  std::vector<engine::WhyChunk> why_;  // of the last answer
+  bool answered_ = false;
+};
+
+}  // namespace mplus::cli

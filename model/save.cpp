@@ -1,0 +1,225 @@
+#include "mplus/model/save.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "mplus/core/error.h"
+#include "mplus/core/file.h"
+#include "mplus/model/tensor_output.h"
+
+namespace mplus::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedProjection {
+  const char* name;
+  Projection Layer::*member;
+};
+constexpr std::array<NamedProjection, 6> kProjections{{{"self_attn.q_proj", &Layer::q},
+                                                       {"self_attn.k_proj", &Layer::k},
+                                                       {"self_attn.v_proj", &Layer::v},
+                                                       {"mlp.gate_proj", &Layer::gate},
+                                                       {"mlp.up_proj", &Layer::up},
+                                                       {"mlp.down_proj", &Layer::down}}};
+constexpr float kRecallFrequency = 10;  // the released code's lives of a token; ours expire by capacity alone
+
+DType own_dtype(const Matrix& m) { return is_float(m.dtype) || m.dtype == DType::i8 ? m.dtype : DType::f32; }
+
+const char* torch_name(DType dtype) {
+  return dtype == DType::f32 ? "float32" : dtype == DType::bf16 ? "bfloat16" : "float16";
+}
+
+// Written under another name and renamed when complete.
+template <class Write>
+void write_folder(const fs::path& folder, const Write& write) {
+  std::error_code error;
+  if (fs::exists(folder, error))
+    fail(ErrorCode::io, "{}: is there already; name a new folder", folder.string());
+  fs::path place = folder.has_filename() ? folder : folder.parent_path();
+  std::string temporary = place.string() + ".tmp-XXXXXX";
+  if (::mkdtemp(temporary.data()) == nullptr)
+    fail(ErrorCode::io, "{}: cannot create a folder there", folder.string());
+  try {
+    write(fs::path(temporary));
+    fs::permissions(temporary, fs::perms(0755), error);
+    fs::rename(temporary, place);
+  } catch (...) {
+    fs::remove_all(temporary, error);
+    throw;
+  }
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  AtomicFile out(file);
+  out.write(text.data(), text.size());
+  out.commit();
+}
+
+std::string layer_prefix(std::size_t l) { return fmt::format("model.layers.{}.", l); }
+
+// `wrapped`: as peft names what an adapter touches.
+void add_base(TensorOutput& out, const Weights& w, bool wrapped) {
+  const std::int64_t d = w.config.hidden;
+  const char* ending = wrapped ? ".base_layer.weight" : ".weight";
+  out.add("model.embed_tokens.weight", w.embedding);
+  if (!w.config.tied_embeddings) out.add("lm_head.weight", w.head);
+  out.add("model.norm.weight", {d}, w.final_norm);
+  for (std::size_t l = 0; l < w.layers.size(); ++l) {
+    const Layer& layer = w.layers[l];
+    out.add(layer_prefix(l) + "input_layernorm.weight", {d}, layer.attention_norm);
+    out.add(layer_prefix(l) + "post_attention_layernorm.weight", {d}, layer.mlp_norm);
+    out.add(layer_prefix(l) + "self_attn.o_proj.weight", layer.o);
+    for (const auto& [name, member] : kProjections)
+      out.add(layer_prefix(l) + name + ending, (layer.*member).base);
+  }
+}
+
+void add_lora(TensorOutput& out, const std::string& stem, const char* set, const Lora& lora) {
+  if (lora.a.empty()) return;
+  out.add(fmt::format("{}.lora_A.{}.weight", stem, set), lora.a);
+  out.add(fmt::format("{}.lora_B.{}.weight", stem, set), lora.b);
+}
+
+void add_head(TensorOutput& out, const std::string& stem, const RetrieverHead& head) {
+  if (head.empty()) return;
+  out.add(stem + (head.second.empty() ? ".weight" : ".0.weight"), head.first);
+  if (!head.second.empty()) out.add(stem + ".2.weight", head.second);
+}
+
+void add_memory_parts(TensorOutput& out, const Weights& w) {
+  const std::int64_t d = w.config.hidden;
+  std::vector<float> bos;
+  for (const Layer& layer : w.layers) bos.insert(bos.end(), layer.bos, layer.bos + d);
+  out.add("bos_embedding", {w.config.layers, 1, d}, bos.data());
+  out.add("new_memory_positional_emb", {1, 1, d}, w.positional);
+  for (std::size_t l = 0; l < w.layers.size(); ++l) {
+    const Layer& layer = w.layers[l];
+    for (const auto& [name, member] : kProjections) {
+      add_lora(out, layer_prefix(l) + name, "default", (layer.*member).write);
+      if (w.memory->has_read_lora)
+        add_lora(out, layer_prefix(l) + name, "decoder_adapter", (layer.*member).read);
+    }
+    add_head(out, layer_prefix(l) + "self_attn.query_proj", layer.query);
+    add_head(out, layer_prefix(l) + "self_attn.key_proj", layer.key);
+    add_head(out, layer_prefix(l) + "self_attn.encoder_query_proj", layer.encoder_query);
+  }
+}
+
+// Hidden states, keys and ages of the long-term rows of one layer, in store order.
+void add_long_term(TensorOutput& out, const memory::Memory& memory, std::int64_t l) {
+  const memory::Layout& layout = memory.layout();
+  std::vector<float> hidden, ages;
+  std::vector<std::byte> keys;
+  memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t birth) {
+    const memory::RowsView rows = memory.long_term().rows_of(l, id);
+    const std::int64_t at = id.row;
+    hidden.insert(hidden.end(), rows.hidden + at * layout.hidden, rows.hidden + (at + 1) * layout.hidden);
+    const std::byte* key = rows.key + static_cast<std::size_t>(at) * layout.key_bytes();
+    keys.insert(keys.end(), key, key + layout.key_bytes());
+    ages.push_back(static_cast<float>(memory.updates() * layout.K - 1 - birth));
+  });
+  const auto n = static_cast<std::int64_t>(ages.size());
+  const Matrix key_matrix{.data = keys.data(), .dtype = layout.dtype, .rows = n, .cols = layout.retriever};
+  const std::vector<float> key_values = decode_matrix(key_matrix);
+  out.add(fmt::format("ltm.{}", l), {n, layout.hidden}, hidden.data());
+  out.add(fmt::format("ltm_keys.{}", l), {n, layout.retriever}, key_values.data());
+  out.add_f32(fmt::format("ltm_ages.{}", l), {n}, std::move(ages));
+  out.add_f32(fmt::format("ltm_recall_frequencies.{}", l), {n},
+              std::vector<float>(static_cast<std::size_t>(n), kRecallFrequency));
+}
+
+void add_memory(TensorOutput& out, const memory::Memory& memory) {
+  const memory::Layout& layout = memory.layout();
+  if (!layout.keep_hidden)
+    fail(ErrorCode::unsupported,
+         "the published layout holds hidden states, and this memory was begun without keeping them");
+  std::vector<float> slots;
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    const memory::RowsView rows = memory.short_term(l);
+    if (rows.n != layout.N)
+      fail(ErrorCode::unsupported,
+           "the published layout has no place for a memory that is not full: {} of {} slots", rows.n,
+           layout.N);
+    slots.insert(slots.end(), rows.hidden, rows.hidden + rows.n * layout.hidden);
+    if (layout.has_long_term()) add_long_term(out, memory, l);
+  }
+  out.add("memory", {layout.layers, layout.N, layout.hidden}, slots.data());
+}
+
+void require_memory(const Weights& w, const char* what) {
+  if (!w.memory)
+    fail(ErrorCode::invalid_argument, "{}: this model is a plain decoder; name a delta for it", what);
+}
+
+}  // namespace
+
+void save_base(const Weights& w, const fs::path& folder, std::optional<DType> dtype) {
+  write_folder(folder, [&](const fs::path& into) {
+    TensorOutput out(dtype.value_or(own_dtype(w.embedding)));
+    add_base(out, w, false);
+    out.write(into / "model.safetensors", {{"format", "pt"}});
+    write_text(into / "config.json", io::hf_config_json(w.config, torch_name(out.dtype())));
+  });
+}
+
+void save_delta(const Weights& w, const fs::path& file, std::optional<DType> dtype) {
+  require_memory(w, "delta");
+  if (!w.memory->drop_per_layer)
+    fail(ErrorCode::unsupported,
+         "delta: this checkpoint drops the same slots in all layers; a delta cannot say so");
+  const Matrix& first = w.layers.front().q.write.a;
+  TensorOutput out(dtype.value_or(first.empty() ? DType::f32 : own_dtype(first)));
+  add_memory_parts(out, w);
+  if (!w.vote_weights.empty())
+    out.add_f32("vote_weights", {w.config.layers}, {w.vote_weights.begin(), w.vote_weights.end()});
+  out.write(file, io::delta_metadata(*w.memory));
+}
+
+void save_published(const Weights& w, const memory::Memory* memory, const fs::path& folder,
+                    std::optional<DType> dtype) {
+  require_memory(w, "published layout");
+  const std::int64_t long_term = memory && memory->layout().has_long_term() ? memory->long_term().size(0) : 0;
+  TensorOutput out(dtype.value_or(own_dtype(w.embedding)));
+  const std::string config =
+      io::published_config_json(w.config, *w.memory, torch_name(out.dtype()), long_term);
+  add_base(out, w, true);
+  add_memory_parts(out, w);
+  if (memory) add_memory(out, *memory);
+  if (!w.memory->has_retriever) out.add_bytes("initialized", DType::u8, {}, {std::byte{1}});
+  write_folder(folder, [&](const fs::path& into) {
+    out.write(into / "model.safetensors", {{"format", "pt"}});
+    write_text(into / "config.json", config);
+  });
+}
+
+void convert_delta(const fs::path& from, const fs::path& to, DType dtype) {
+  const io::Safetensors file = io::Safetensors::open(from);
+  io::delta_config(file);  // says so if it is none
+  TensorOutput out(dtype);
+  for (const auto& [name, tensor] : file.tensors()) {
+    const bool scale = name.ends_with("_scale") && file.find(name.substr(0, name.size() - 6));
+    if (scale) continue;
+    if (tensor.shape.size() != 2) {
+      out.add_bytes(name, tensor.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()});
+      continue;
+    }
+    Matrix matrix = tensor.matrix();
+    if (matrix.dtype == DType::i8) {
+      const io::Tensor& scales = file.at(name + "_scale", {DType::f32}, {matrix.rows, 1});
+      matrix.row_scales = reinterpret_cast<const float*>(scales.bytes.data());
+    } else if (!is_float(matrix.dtype)) {
+      fail(ErrorCode::corrupt, "{}: tensor \"{}\": type {} cannot hold weights", from.string(), name,
+           dtype_name(matrix.dtype));
+    }
+    out.add(name, matrix);
+  }
+  io::StringMap metadata = file.metadata();
+  if (dtype != DType::i8) metadata.erase("quantisation");
+  out.write(to, metadata);
+}
+
+}  // namespace mplus::model
