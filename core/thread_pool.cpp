@@ -32,21 +32,24 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
 
 ThreadPool::~ThreadPool() {
   stop_.store(true);
-  generation_.fetch_add(1);
-  generation_.notify_all();
+  state_.fetch_add(kNumber);
+  state_.notify_all();
   for (auto& t : workers_) t.join();
 }
 
+// The caller waits for the workers that came, not for all: one that the system has not woken yet (a busy
+// machine) finds the loop closed and costs nothing.
 void ThreadPool::run_erased(std::int64_t items, Task task, void* context) {
   task_ = task;
   context_ = context;
   items_ = items;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(threads_ - 1, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  const std::uint32_t last = state_.load(std::memory_order_relaxed);
+  state_.store((last & ~(kNumber - 1)) + kNumber, std::memory_order_release);
+  state_.notify_all();
   take_items(0);
-  for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+  state_.fetch_or(kClosed, std::memory_order_acq_rel);
+  for (int spin = 0; (state_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
     if (spin < kSpins) {
       relax();
     } else {
@@ -66,12 +69,23 @@ void ThreadPool::take_items(int worker) {
 void ThreadPool::work(int worker) {
   std::uint32_t seen = 0;
   for (;;) {
-    for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) relax();
-    generation_.wait(seen, std::memory_order_acquire);
-    seen = generation_.load(std::memory_order_acquire);
+    std::uint32_t state = state_.load(std::memory_order_acquire);
+    for (int spin = 0; state / kNumber == seen; ++spin) {
+      if (spin < kSpins) {
+        relax();
+      } else {
+        state_.wait(state, std::memory_order_acquire);
+      }
+      state = state_.load(std::memory_order_acquire);
+    }
     if (stop_.load()) return;
-    take_items(worker);
-    busy_.fetch_sub(1, std::memory_order_release);
+    seen = state / kNumber;
+    while ((state & kClosed) == 0 && state / kNumber == seen) {
+      if (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
+      take_items(worker);
+      state_.fetch_sub(1, std::memory_order_release);
+      break;
+    }
   }
 }
 

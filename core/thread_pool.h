@@ -37,6 +37,9 @@ class ThreadPool {
   }
 
  private:
+  static constexpr std::uint32_t kClosed = 1u << 15;
+  static constexpr std::uint32_t kInside = kClosed - 1;
+  static constexpr std::uint32_t kNumber = 1u << 16;
   using Task = void (*)(void*, std::int64_t, int);
   void run_erased(std::int64_t items, Task task, void* context);
   void work(int worker);
@@ -48,8 +51,8 @@ class ThreadPool {
   void* context_ = nullptr;
   std::int64_t items_ = 0;
   alignas(64) std::atomic<std::int64_t> next_{0};
-  alignas(64) std::atomic<std::uint32_t> generation_{0};
-  alignas(64) std::atomic<int> busy_{0};
+  // The loop's number (upper 16 bits), whether it is closed to workers, and how many are inside.
+  alignas(64) std::atomic<std::uint32_t> state_{kClosed};
   std::atomic<bool> stop_{false};
 };
 

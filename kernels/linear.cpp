@@ -39,13 +39,13 @@ LinearJob make_job(float* out, const float* x, std::int64_t T, const Matrix& w,
 }
 
 void quantise_inputs(Context& context, LinearJob& job, std::int64_t group) {
-  const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
-  std::byte* memory = context.shared_scratch(static_cast<std::size_t>(blocks) * (32 + 3 * 4));
+  const std::int64_t terms = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock) * kTerms;
+  std::byte* memory = context.shared_scratch(static_cast<std::size_t>(terms) * (32 + 3 * 4));
   job.quantised.group = group;
   job.quantised.q = reinterpret_cast<std::int8_t*>(memory);
-  memory += blocks * 32;
+  memory += terms * 32;
   job.quantised.scales = reinterpret_cast<float*>(memory);
-  job.quantised.bias = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
+  job.quantised.bias = reinterpret_cast<std::int32_t*>(memory + terms * 8);
   parallel_ranges(context, job.T, 2 * job.inputs,
                   [&](std::int64_t t0, std::int64_t t1) { table().quantise(job, t0, t1); });
 }

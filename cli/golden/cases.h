@@ -26,7 +26,9 @@ struct RealModel {
   std::filesystem::path model;
   std::filesystem::path delta;
   double nll_tolerance = 2e-4;
-  bool default_path = false;  // the arithmetic people use: int8 activations, memory in bf16
+  kernels::Numerics numerics = kernels::Numerics::exact;
+  DType memory_dtype = DType::f32;
+  std::vector<std::string> cases;  // names; empty: all
   // Another rounding of delta, activations or memory recalls other rows at the edge: then means over an
   // answer and the best chunk are compared, not tokens, votes and rows.
   bool exact() const { return nll_tolerance < 1e-3; }

@@ -161,10 +161,14 @@ void check_delta_case(GoldenModel& model, const Json& c, const io::Safetensors& 
 void run_delta(const std::filesystem::path& folder, const RealModel& files, Report& report) {
   const Json json = Json::parse(read_text_file(folder / "golden.json"));
   const io::Safetensors recorded = io::Safetensors::open(folder / "golden_drops.safetensors");
-  GoldenModel model({.model = files.model, .delta = files.delta}, {},
-                    {.dtype = files.default_path ? DType::bf16 : DType::f32},
-                    files.default_path ? kernels::Numerics::fast : kernels::Numerics::exact);
-  for (const Json& c : json.at("cases")) check_delta_case(model, c, recorded, files, report);
+  GoldenModel model({.model = files.model, .delta = files.delta}, {}, {.dtype = files.memory_dtype},
+                    files.numerics);
+  for (const Json& c : json.at("cases")) {
+    const auto name = c.at("name").get<std::string>();
+    const bool wanted =
+        files.cases.empty() || std::find(files.cases.begin(), files.cases.end(), name) != files.cases.end();
+    if (wanted) check_delta_case(model, c, recorded, files, report);
+  }
 }
 
 void run_consensus(const CaseFolder& folder, Report& report) {

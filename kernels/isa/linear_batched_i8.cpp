@@ -70,7 +70,7 @@ MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t 
   constexpr int kTogether = M < 4 ? M : 4;
   const QuantisedRows& x = job.quantised;
   const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t first = t / x.group * blocks * x.group + t % x.group;
+  const std::int64_t first = t / x.group * blocks * kTerms * x.group + t % x.group;
   const std::int8_t* q = x.q + first * 32;
   const float* scales = x.scales + first * 2;
   const std::int32_t* bias = x.bias + first;
@@ -78,18 +78,20 @@ MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t 
   for (std::int64_t b = 0; b < blocks; ++b) {
     I words[8];
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
-    MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
-      I dot[kTogether];
-      dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, std::make_integer_sequence<int, 8>{});
-      MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
-        F& to = acc[m + r];
-        to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
-        if constexpr (kType == DType::q4_1) to = fma(w[b].minimum, splat(scales[2 * (m + r) + 1]), to);
+    for (std::int64_t term = 0; term < kTerms; ++term) {
+      MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
+        I dot[kTogether];
+        dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, std::make_integer_sequence<int, 8>{});
+        MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
+          F& to = acc[m + r];
+          to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
+          if constexpr (kType == DType::q4_1) to = fma(w[b].minimum, splat(scales[2 * (m + r) + 1]), to);
+        }
       }
+      q += kTileRowsI8 * 32;
+      scales += kTileRowsI8 * 2;
+      bias += kTileRowsI8;
     }
-    q += kTileRowsI8 * 32;
-    scales += kTileRowsI8 * 2;
-    bias += kTileRowsI8;
   }
   const std::int64_t valid = job.outputs - row0;
   MPLUS_UNROLL for (int m = 0; m < M; ++m) {

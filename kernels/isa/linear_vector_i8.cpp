@@ -17,18 +17,21 @@ MPLUS_INLINE F4 dot_rows(const LinearJob& job, std::int64_t row) {
   DotF acc[kRows] = {};
   F4 minima[kRows] = {};
   for (std::int64_t b = 0; b < blocks; ++b, w += kBytes) {
-    const std::int8_t* q = x.q + b * 32;
-    const F4 scales = load_pair(x.scales + 2 * b);
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
       const std::byte* p = w + r * job.row_bytes;
       prefetch(p);
-      DotI dot;
-      if constexpr (kType == DType::q8_0) dot = dot_bytes(x.bias[b], p + 2, q);
-      if constexpr (kType == DType::q4_0) dot = dot_nibbles(x.bias[b], p + 2, q);
-      if constexpr (kType == DType::q4_1) dot = dot_nibbles(0, p + 4, q);
-      const F4 scaled = half_pair(p) * scales;  // of the integers, and the minimum's share
-      acc[r] = dot_fma(dot, scaled, acc[r]);
-      if constexpr (kType == DType::q4_1) minima[r] = minima[r] + scaled;
+      const F4 head = half_pair(p);
+      MPLUS_UNROLL for (std::int64_t m = 0; m < kTerms; ++m) {
+        const std::int64_t term = b * kTerms + m;
+        const std::int8_t* q = x.q + term * 32;
+        DotI dot;
+        if constexpr (kType == DType::q8_0) dot = dot_bytes(x.bias[term], p + 2, q);
+        if constexpr (kType == DType::q4_0) dot = dot_nibbles(x.bias[term], p + 2, q);
+        if constexpr (kType == DType::q4_1) dot = dot_nibbles(0, p + 4, q);
+        const F4 scaled = head * load_pair(x.scales + 2 * term);  // of the integers, and the minimum's share
+        acc[r] = dot_fma(dot, scaled, acc[r]);
+        if constexpr (kType == DType::q4_1) minima[r] = minima[r] + scaled;
+      }
     }
   }
   const F4 total = dot_sum4(acc);

@@ -16,18 +16,24 @@ struct Case {
   std::int64_t T, inputs, outputs;
 };
 
-// What fast numerics may add: activations rounded to int8, at most half a step of max|x|/127 (and the
-// rounding of the step itself) for each element of a block; a block whose step is below 2^-120 counts as
-// zero.
+// What fast numerics may add. A term rounds to int8: half a step of max|x|/127 for each element of a block,
+// and the rounding of the step itself; the second term does the same to what the first left over, computed in
+// f32. A term whose step is below 2^-120 counts as zero.
+double term_error(double largest) {
+  const double step = largest / 127.0;
+  return step < 0x1p-120 ? largest : step * (0.5 + 127.0 * 4.0 * kEpsilon);
+}
+
 std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
   std::vector<double> errors(static_cast<std::size_t>(inputs));
   for (std::int64_t b = 0; b < inputs; b += 32) {
     double largest = 0.0;
     for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
       largest = std::max(largest, std::abs(static_cast<double>(x[i])));
-    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
-      errors[static_cast<std::size_t>(i)] =
-          largest / 127.0 < 0x1p-120 ? largest : largest / 127.0 * (0.5 + 127.0 * 4.0 * kEpsilon);
+    const double left = term_error(largest);
+    // Near the limit the second step may be rounded down to nothing, or not.
+    const double error = left / 127.0 < 0x1p-119 ? left : term_error(left) + 2.0 * kEpsilon * largest;
+    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i) errors[static_cast<std::size_t>(i)] = error;
   }
   return errors;
 }
