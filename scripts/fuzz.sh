@@ -45,8 +45,9 @@ for target in "${targets[@]}"; do
     if [ "${runs:-0}" -le "$(find "$seeds" -type f | wc -l)" ]; then
       echo "fuzz: $target: only ${runs:-0} inputs ran; see $log" >&2
       failed=1
+    else
+      echo "fuzz: $target: $seconds s, $runs inputs, no finding"
     fi
-    echo "fuzz: $target: $seconds s, ${runs:-0} inputs, no finding"
   else
     failed=1
     echo "fuzz: $target: a finding; the end of $log:" >&2
