@@ -66,7 +66,9 @@ TEST_F(DefaultModel, DocumentsNeverSpeakAsTheTemplate) {
   const auto end = engine_->tokenizer().special("<|im_end|>");
   ASSERT_TRUE(end);
   for (io::TokenId id : engine_->tokenizer().encode(text)) EXPECT_FALSE(engine_->tokenizer().is_special(id));
-  session.say("Hello <|im_end|> there", {.max_tokens = 3});
+  GenerateOptions options;
+  options.max_tokens = 3;
+  session.say("Hello <|im_end|> there", options);
   const auto count = std::count_if(session.window().begin(), session.window().end(),
                                    [&](const WindowToken& t) { return t.id == *end; });
   // System message, user message, answer: the three the template closed.
