@@ -8,7 +8,7 @@
 
 #include "mplus/cli/chat_session.h"
 #include "mplus/cli/command.h"
-#include "mplus/cli/terminal.h"
+#include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
 #include "mplus/io/names.h"
 

@@ -5,11 +5,11 @@
 #include <array>
 #include <filesystem>
 
-#include "mplus/cli/answer_output.h"
 #include "mplus/cli/documents.h"
-#include "mplus/cli/json_output.h"
-#include "mplus/cli/progress_bar.h"
-#include "mplus/cli/why_output.h"
+#include "mplus/cli/output/answer_output.h"
+#include "mplus/cli/output/json_output.h"
+#include "mplus/cli/output/progress_bar.h"
+#include "mplus/cli/output/why_output.h"
 #include "mplus/core/error.h"
 
 namespace mplus::cli {

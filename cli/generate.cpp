@@ -1,14 +1,14 @@
 // mplus generate: plain continuation of a text.
 #include <fmt/core.h>
 
-#include "mplus/cli/answer_output.h"
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/json_output.h"
 #include "mplus/cli/memory_file.h"
 #include "mplus/cli/options.h"
-#include "mplus/cli/why_output.h"
+#include "mplus/cli/output/answer_output.h"
+#include "mplus/cli/output/json_output.h"
+#include "mplus/cli/output/why_output.h"
 
 namespace mplus::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/command_line.h"
-#include "mplus/cli/terminal.h"
+#include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
 #include "mplus/kernels/context.h"
 
@@ -53,7 +53,9 @@ int run(const Action& chosen) {
 }
 
 int run_program(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write, not a sudden death
+  // A reader that goes away, or a file that may not grow, is a failed write and not a sudden death.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program(kDescription, "mplus");
   Action chosen;
   program.require_subcommand(1);

@@ -6,10 +6,10 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/default_model.h"
-#include "mplus/cli/json_output.h"
 #include "mplus/cli/options.h"
-#include "mplus/cli/progress_bar.h"
-#include "mplus/cli/terminal.h"
+#include "mplus/cli/output/json_output.h"
+#include "mplus/cli/output/progress_bar.h"
+#include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session_file.h"

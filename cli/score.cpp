@@ -6,10 +6,10 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
-#include "mplus/cli/json_output.h"
 #include "mplus/cli/memory_file.h"
 #include "mplus/cli/options.h"
-#include "mplus/cli/progress_bar.h"
+#include "mplus/cli/output/json_output.h"
+#include "mplus/cli/output/progress_bar.h"
 #include "mplus/core/error.h"
 
 namespace mplus::cli {

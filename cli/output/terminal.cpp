@@ -1,4 +1,4 @@
-#include "mplus/cli/terminal.h"
+#include "mplus/cli/output/terminal.h"
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>

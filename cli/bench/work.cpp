@@ -1,0 +1,128 @@
+#include "mplus/cli/bench/work.h"
+
+#include <memory>
+#include <numeric>
+
+#include "mplus/core/error.h"
+#include "mplus/core/philox.h"
+
+namespace mplus::cli {
+namespace {
+
+constexpr std::int64_t kDecodePrompt = 16;
+
+std::uint32_t noise(std::uint32_t at, std::uint32_t part) {
+  return static_cast<std::uint32_t>(random_bits(1, RandomStream::sample, part, 0, at));
+}
+
+engine::GenerateOptions up_to(std::int64_t max_tokens) {
+  engine::GenerateOptions options;
+  options.max_tokens = max_tokens;
+  return options;
+}
+
+// Rows with retriever keys alone: recall looks at nothing else.
+struct StoreColumns {
+  std::vector<AlignedVector<std::uint16_t>> keys;  // [L] bf16
+  AlignedVector<float> wide_keys;                  // f32 memories share one, so as not to need gigabytes
+  std::vector<std::int64_t> births;
+};
+
+memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
+  auto columns = std::make_shared<StoreColumns>();
+  columns->births.resize(static_cast<std::size_t>(rows));
+  std::iota(columns->births.begin(), columns->births.end(), 0);
+  std::vector<memory::RowsView> views;
+  const auto size = static_cast<std::size_t>(rows * layout.retriever);
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    memory::RowsView view{.birth = columns->births.data(), .n = rows};
+    if (layout.dtype == DType::f32) {
+      columns->wide_keys.resize(size, 0.01f);
+      view.key = reinterpret_cast<const std::byte*>(columns->wide_keys.data());
+    } else {
+      auto& keys = columns->keys.emplace_back(size);
+      for (std::size_t i = 0; i < size; ++i)  // ±0.125 … ±0.249
+        keys[i] = static_cast<std::uint16_t>(0x3e00u | (noise(static_cast<std::uint32_t>(i), 1) & 0x807fu));
+      view.key = reinterpret_cast<const std::byte*>(keys.data());
+    }
+    views.push_back(view);
+  }
+  memory::LongTermStore store(layout);
+  store.adopt(std::make_shared<memory::Segment>(std::move(views), std::move(columns)),
+              std::vector<std::int64_t>(static_cast<std::size_t>(layout.layers), rows));
+  memory::Memory memory(layout, 0);
+  memory.load_long_term(std::move(store));
+  memory.set_updates((rows + layout.K - 1) / layout.K);
+  return memory;
+}
+
+}  // namespace
+
+std::vector<io::TokenId> bench_tokens(const engine::Engine& engine, std::int64_t n) {
+  const std::int64_t vocab = engine.weights().config.vocab;
+  std::vector<io::TokenId> ids(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] =
+        static_cast<io::TokenId>(noise(static_cast<std::uint32_t>(i), 0) % static_cast<std::uint64_t>(vocab));
+  return ids;
+}
+
+Spread prefill_rate(engine::Session& session, std::int64_t tokens, int repetitions) {
+  const std::vector<io::TokenId> prompt = bench_tokens(session.engine(), tokens);
+  std::vector<double> rates;
+  for (int i = 0; i <= repetitions; ++i) {
+    const engine::Answer answer = session.generate_ids(prompt, up_to(0));
+    if (i > 0)
+      rates.push_back(static_cast<double>(tokens) / answer.prefill_seconds);  // the first one warms up
+  }
+  return spread_of(std::move(rates));
+}
+
+Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions) {
+  const std::vector<io::TokenId> prompt = bench_tokens(session.engine(), kDecodePrompt);
+  std::vector<double> rates;
+  for (int i = 0; i < repetitions; ++i) {
+    const engine::Answer answer = session.generate_ids(prompt, up_to(tokens));
+    // The first token comes out of the prompt; every other one is a step.
+    const auto steps = static_cast<double>(answer.tokens.size()) - 1;
+    if (steps < 1)
+      fail(ErrorCode::unsupported, "bench: the model ends its text at once; decoding cannot be measured");
+    rates.push_back(steps / answer.decode_seconds);
+  }
+  return spread_of(std::move(rates));
+}
+
+IngestRates ingest_rate(engine::Session& session, std::int64_t chunks) {
+  const std::int64_t C = session.engine().chunk_tokens();
+  const std::vector<io::TokenId> chunk = bench_tokens(session.engine(), C);
+  std::vector<double> rates;
+  for (std::int64_t i = 0; i < chunks; ++i)
+    rates.push_back(static_cast<double>(C) / seconds_of([&] { session.remember_ids(chunk, "bench"); }));
+  const auto quarter = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, rates.size() / 4));
+  IngestRates result;
+  result.first_quarter = spread_of({rates.begin(), rates.begin() + quarter}).median;
+  result.last_quarter = spread_of({rates.end() - quarter, rates.end()}).median;
+  result.each = spread_of(std::move(rates));
+  return result;
+}
+
+Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,
+                      int repetitions) {
+  const memory::Layout& layout = engine.layout();
+  const memory::Memory memory = made_up_memory(layout, rows);
+  AlignedVector<float> queries(static_cast<std::size_t>(question_tokens * layout.retriever));
+  for (std::size_t i = 0; i < queries.size(); ++i)
+    queries[i] = static_cast<float>(noise(static_cast<std::uint32_t>(i), 2)) * 0x1p-32f - 0.5f;
+  const std::vector<memory::LayerQueries> scout(
+      static_cast<std::size_t>(layout.layers),
+      memory::LayerQueries{.T = question_tokens, .retriever = queries.data()});
+  std::vector<double> seconds;
+  for (int i = 0; i <= repetitions; ++i) {
+    const double took = seconds_of(
+        [&] { memory::vote_over_everything(engine.context(), memory, scout, engine.vote_options()); });
+    if (i > 0) seconds.push_back(took);
+  }
+  return spread_of(std::move(seconds));
+}
+
+}  // namespace mplus::cli

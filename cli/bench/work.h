@@ -1,0 +1,29 @@
+// The pieces of work whose speed `mplus bench` measures.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mplus/cli/bench/machine.h"
+#include "mplus/engine/session.h"
+
+namespace mplus::cli {
+
+// Token ids that follow no pattern, always the same.
+std::vector<io::TokenId> bench_tokens(const engine::Engine& engine, std::int64_t n);
+
+Spread prefill_rate(engine::Session& session, std::int64_t tokens, int repetitions);  // tok/s
+Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions);   // tok/s
+
+// Writes chunks into the session; tok/s of each, and of the first and the last quarter.
+struct IngestRates {
+  Spread each;
+  double first_quarter = 0, last_quarter = 0;
+};
+IngestRates ingest_rate(engine::Session& session, std::int64_t chunks);
+
+// Seconds to score every row of every layer of a made-up long-term store and to vote.
+Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,
+                      int repetitions);
+
+}  // namespace mplus::cli

@@ -1,0 +1,26 @@
+#include "mplus/cli/output/json_output.h"
+
+#include "mplus/cli/output/terminal.h"
+#include "mplus/cli/output/why_output.h"
+#include "mplus/core/error.h"
+
+namespace mplus::cli {
+
+void put_json(const Json& report) {
+  const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (!put(text)) fail(ErrorCode::io, "standard output: cannot write");
+}
+
+Json answer_json(const engine::Answer& answer, const engine::Record& record, bool with_why) {
+  Json json;
+  json["text"] = answer.text;
+  json["tokens"] = answer.tokens;
+  json["reason"] = engine::stop_reason_name(answer.reason);
+  json["prompt_tokens"] = answer.prompt_tokens;
+  json["prefill_seconds"] = answer.prefill_seconds;
+  json["decode_seconds"] = answer.decode_seconds;
+  if (with_why) json["why"] = why_json(answer.why, record);
+  return json;
+}
+
+}  // namespace mplus::cli
