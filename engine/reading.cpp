@@ -31,7 +31,10 @@ model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
 }
 
 void Reading::plan(const model::ReadItem& read) {
-  const bool scout_for_recall = recall_ && recall_->wants_scout();
+  bool anything_to_recall = false;
+  for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
+    anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
+  const bool scout_for_recall = recall_ && recall_->wants_scout() && anything_to_recall;
   const bool scout_for_why = options_->why && memory_->layout().has_long_term();
   if (!scout_for_recall && !scout_for_why) return;
   const model::ScoutStates scout = model::scout_pass(engine_->workspace(), read, adapter_);

@@ -58,6 +58,7 @@ class ConsensusRecall final : public Recall {
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
                                 const LayerQueries&) override {
+    if (scored_.empty()) return {};  // not planned: there was nothing to recall
     const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
     return pick(scored, take_by_chunk(scored.view(), order_, memory.layout().K, memory.layout().K0));
   }
