@@ -43,6 +43,18 @@ model::MemoryOptions memory_form(const MemoryOptions& asked) {
   return form;
 }
 
+// Where a path leads, also where nothing is there yet: one file must have one lock, whatever it is called.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  for (int hops = 0; hops < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++hops) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  const fs::path canonical = fs::weakly_canonical(path, error);
+  return error ? path : canonical;
+}
+
 }  // namespace
 
 std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const MemoryOptions& memory,
@@ -61,7 +73,7 @@ engine::Session open_session(engine::Engine& engine, const MemoryOptions& memory
 }
 
 MemoryLock::MemoryLock(const fs::path& file)
-    : file_(fs::weakly_canonical(file)), lock_(file_.string() + ".lock") {
+    : file_(behind_links(file)), lock_(file_.string() + ".lock") {
   for (;;) {
     descriptor_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor_ < 0)

@@ -1,0 +1,152 @@
+"""Asking, generating, scoring and talking: what comes out, and that a later process goes on with the same token."""
+import json
+import signal
+import time
+
+from program import TinyModelTest, main, story
+
+
+class Answers(TinyModelTest):
+    def test_a_later_process_gives_the_same_answer(self):
+        memory = self.memory(story(400, 1), story(400, 2))
+        first = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "8", *self.model)
+        again = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "8", *self.model)
+        for field in ("answer", "tokens", "why", "reason"):
+            self.assertEqual(first[field], again[field])
+        empty = self.report("ask", "Where is the lamp?", "-n", "8", "--why", *self.model)
+        self.assertEqual(empty["why"], [])
+        self.assertNotEqual(first["tokens"], empty["tokens"], "a memory must matter")
+
+    def test_why_leads_back_to_the_text(self):
+        texts = [story(400, 1), story(400, 2)]
+        memory = self.memory(*texts)
+        report = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)
+        recalled = [chunk for chunk in report["why"] if chunk["rows_recalled"] > 0]
+        self.assertEqual(sum(chunk["rows_recalled"] for chunk in recalled), 2 * 16)  # L · K0
+        self.assertAlmostEqual(sum(chunk["weight"] for chunk in recalled), 1, places=6)
+        for chunk in report["why"]:
+            self.assertEqual(len(chunk["layer_weights"]), 2)
+            for span in chunk["spans"]:
+                text = texts[0] if span["source"].endswith("text0.txt") else texts[1]
+                self.assertEqual(text.encode()[span["byte_begin"]:span["byte_end"]].decode(), span["text"])
+        votes = [chunk["vote"] for chunk in report["why"]]
+        self.assertEqual(votes, sorted(votes, reverse=True))
+        lines = self.run_program("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)
+        self.assertIn(b"text0.txt, line 1", lines.stdout)
+
+    def test_recall_none_recalls_nothing(self):
+        memory = self.memory(story(600, 1))
+        report = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "--recall", "none", *self.model)
+        self.assertEqual(sum(chunk["rows_recalled"] for chunk in report["why"]), 0)
+
+    def test_several_questions(self):
+        self.file("questions.txt", "Where?\n\nWhen?\r\n")
+        done = self.run_program("ask", "Who?", "-", "--questions", "questions.txt", "--json", "-n", "2", *self.model,
+                                stdin="Why?\n")
+        reports = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([report["question"] for report in reports], ["Who?", "Why?", "Where?", "When?"])
+        alone = self.report("ask", "When?", "-n", "2", *self.model)
+        self.assertEqual(alone["tokens"], reports[3]["tokens"], "one question must not change the next")
+
+    def test_brackets_and_dashes_are_text(self):
+        for text in ("[a, b]", "[]", "[x"):
+            self.assertEqual(self.report("ask", text, "-n", "1", *self.model)["question"], text)
+        self.assertEqual(self.report("ask", "-n", "1", *self.model, "--", "--why not?")["question"], "--why not?")
+
+    def test_sampling_follows_the_seed(self):
+        def tokens(*options):
+            return self.report("generate", "The lamp", "-n", "12", *options, *self.model)["tokens"]
+        self.assertEqual(tokens("--temp", "1", "--seed", "7"), tokens("--temp", "1", "-s", "7"))
+        self.assertNotEqual(tokens("--temp", "1", "--seed", "7"), tokens("--temp", "1", "--seed", "8"))
+        self.assertEqual(tokens("--temp", "1", "--top-k", "1"), tokens())
+
+    def test_stop_text_ends_before_it(self):
+        whole = self.report("generate", "The lamp", "-n", "12", *self.model)["text"]
+        stop = whole[len(whole) // 2:][:3]
+        stopped = self.report("generate", "The lamp", "-n", "12", "--stop", stop, *self.model)
+        self.assertEqual(stopped["text"], whole[:whole.index(stop)])
+        self.assertEqual(stopped["reason"], "stop_string")
+
+    def test_generate_is_the_base_alone_unless_told(self):
+        plain = self.report("generate", "The lamp", "-n", "4", "-m", self.base)
+        none = self.report("generate", "The lamp", "-n", "4", "-m", self.base, "--delta", "none")
+        with_delta = self.report("generate", "The lamp", "-n", "4", *self.model)
+        self.assertEqual(plain["tokens"], none["tokens"])
+        self.assertNotEqual(plain["tokens"], with_delta["tokens"])
+
+    def test_interrupted_generation_ends_at_once_and_cleanly(self):
+        process = self.start("generate", "The lamp", "-n", "100000000", *self.model)
+        self.addCleanup(process.kill)
+        begun = process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        rest, _ = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - started, 30)
+        self.assertEqual(process.returncode, 1)
+        (begun + rest).decode()  # whole characters
+
+    def test_huge_and_hostile_texts_to_score(self):
+        message = self.error("score", "-", "-m", self.base, stdin=story(700000))
+        self.assertRegex(message, r"\d+ tokens to score; at most 512")
+        self.assertIn("UTF-8", self.error("score", "-", "-m", self.base, stdin=b"\xff\xfe"))
+        self.assertIn("empty", self.error("score", "-", "-m", self.base))
+        self.assertIn("no such file", self.error("score", "missing.txt", "-m", self.base))
+
+    def test_score_with_a_memory(self):
+        memory = self.memory(story(400, 1))
+        path = self.file("a.txt", story(20, 1))
+        plain = self.report("score", path, "-m", self.base)
+        remembered = self.report("score", path, "--memory", memory, *self.model)
+        self.assertEqual(plain["tokens"], remembered["tokens"])
+        self.assertNotEqual(plain["nll"], remembered["nll"])
+        each = self.run_program("score", path, "--each", "-m", self.base).stdout.decode().splitlines()
+        self.assertEqual(len(each), plain["tokens"])  # one a token but the first, and the summary
+
+
+class Chat(TinyModelTest):
+    def chat(self, lines, *options, expect=0):
+        return self.run_program("chat", *options, "-n", "6", *self.model, stdin="".join(f"{line}\n" for line in lines),
+                                expect=expect)
+
+    def answers(self, lines, *options):
+        return [json.loads(line) for line in self.chat(lines, "--json", *options).stdout.splitlines()]
+
+    def test_one_process_or_two_say_the_same(self):
+        messages = ["Hello.", "Where is the lamp?", "And the boat?"]
+        together = self.answers(messages, "--memory", "one.safetensors")
+        apart = [self.answers([message], "--memory", "two.safetensors")[0] for message in messages]
+        self.assertEqual([a["tokens"] for a in together], [a["tokens"] for a in apart])
+        self.assertEqual((self.folder / "one.safetensors").read_bytes(), (self.folder / "two.safetensors").read_bytes())
+
+    def test_a_long_conversation_goes_into_the_memory(self):
+        self.chat([story(12, seed) for seed in range(8)], "--memory", "m.safetensors")
+        info = self.report("inspect", "m.safetensors", "--verify")
+        self.assertEqual(info["turns"], 8)
+        self.assertGreater(info["updates"], 0)
+        self.assertLessEqual(info["window_tokens"], 64)
+
+    def test_commands(self):
+        path = self.file("notes.md", story(200, 4))
+        done = self.chat(["/help", "/why", f"/remember {path}", "/sources", "/stats", "Where?", "/why", "/fork copy.safetensors",
+                          "/save", "/flush", "/forget x", "/undo", "/nonsense", "/remember", "/quit", "never said"],
+                         "--memory", "m.safetensors")
+        out, errors = done.stdout.decode(), done.stderr.decode()
+        for text in ("/remember FILE", "There is no answer yet", "notes.md", "short-term rows", "saved to copy.safetensors"):
+            self.assertIn(text, out)
+        self.assertNotIn("/forget", out)
+        for text in ("session store", "/nonsense is not known", "the name is missing", "not trained for conversation"):
+            self.assertIn(text, errors)
+        self.report("inspect", "copy.safetensors", "--verify")
+        self.assertEqual(self.report("inspect", "m.safetensors")["turns"], 1)
+
+    def test_what_fails_is_said_and_the_chat_goes_on(self):
+        self.file("there.safetensors", b"x")
+        done = self.chat(["/save", "/fork there.safetensors", "Hello."], expect=1)
+        self.assertIn(b"no memory file", done.stderr)
+        self.assertIn(b"already", done.stderr)
+        self.assertTrue(done.stdout.strip(), "the last message was answered")
+        self.assertEqual((self.folder / "there.safetensors").read_bytes(), b"x")
+
+
+if __name__ == "__main__":
+    main()
