@@ -95,7 +95,7 @@ std::string cached_weights_id(const model::Weights& weights, const model::ModelF
     } catch (const Error&) {  // unreadable: compute it
     }
   }
-  const std::string id = hash_weights(weights);
+  std::string id = hash_weights(weights);
   try {
     fs::create_directories(file.parent_path(), ignored);
     AtomicFile out(file);

@@ -1,6 +1,7 @@
 // Recall: which long-term rows a read brings back. One Recall object lives for one read: `plan` is called
-// once with the scout pass's states if it wants one, then `rows` inside the pass for each layer, from the
-// lowest to the highest (layer l's queries depend on what lower layers recalled). Either may be trivial.
+// once with the scout pass's states if it wants one and the store holds anything, then `rows` inside the pass
+// for each layer, from the lowest to the highest (layer l's queries depend on what lower layers recalled).
+// Either may be trivial.
 #pragma once
 
 #include <cstdint>

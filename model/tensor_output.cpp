@@ -67,7 +67,7 @@ void TensorOutput::add(const std::string& name, std::vector<std::int64_t> shape,
 }
 
 void TensorOutput::add_f32(const std::string& name, std::vector<std::int64_t> shape,
-                           std::vector<float> values) {
+                           const std::vector<float>& values) {
   add_bytes(name, DType::f32, std::move(shape), bytes_of(values));
 }
 

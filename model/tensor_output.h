@@ -22,7 +22,7 @@ class TensorOutput {
   void add(const std::string& name, const Matrix& matrix);
   // Vectors and the like: never as integers (bf16 beside them).
   void add(const std::string& name, std::vector<std::int64_t> shape, const float* values);
-  void add_f32(const std::string& name, std::vector<std::int64_t> shape, std::vector<float> values);
+  void add_f32(const std::string& name, std::vector<std::int64_t> shape, const std::vector<float>& values);
   void add_bytes(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
                  std::vector<std::byte> bytes);
   void write(const std::filesystem::path& file, const io::StringMap& metadata) const;

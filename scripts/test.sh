@@ -81,12 +81,12 @@ check "model tests ran" model_tests_ran
 if [ "$extent" != quick ]; then
   check "format" scripts/check_format.sh
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
-  build_and_test asan "ASan + UBSan"
+  build_and_test asan "ASan + UBSan" -LE slow # whole cases in exact arithmetic: the release run has them
   check "clang: build" build clang
   check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-20}"
 fi
 if [ "$extent" = all ]; then
-  build_and_test tsan "TSan" -LE model
+  build_and_test tsan "TSan" -LE "model|slow"
   check "clang-tidy" tidy
 fi
 
