@@ -51,7 +51,8 @@ class Answers(TinyModelTest):
     def test_brackets_and_dashes_are_text(self):
         for text in ("[a, b]", "[]", "[x"):
             self.assertEqual(self.report("ask", text, "-n", "1", *self.model)["question"], text)
-        self.assertEqual(self.report("ask", "-n", "1", *self.model, "--", "--why not?")["question"], "--why not?")
+        done = self.run_program("ask", "--json", "-n", "1", *self.model, "--", "--why not?")
+        self.assertEqual(json.loads(done.stdout)["question"], "--why not?")
 
     def test_sampling_follows_the_seed(self):
         def tokens(*options):
