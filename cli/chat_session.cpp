@@ -27,10 +27,6 @@ constexpr std::string_view kHelp =
     "/quit            end; so does Ctrl-D\n"
     "Ctrl-C stops an answer.\n";
 
-void print(std::string_view text) {
-  if (!put(text)) fail(ErrorCode::io, "standard output: cannot write");
-}
-
 }  // namespace
 
 ChatSession::ChatSession(const ChatOptions& options) : options_(options) {
@@ -46,6 +42,14 @@ ChatSession::ChatSession(const ChatOptions& options) : options_(options) {
   } else if (!engine_->weights().memory->chat_trained) {
     fmt::print(stderr,
                "note: this delta was not trained for conversation; `mplus ask` uses the form it knows\n");
+  }
+}
+
+void ChatSession::print(std::string_view text) const {
+  if (options_.json) {  // standard output is for the answers then
+    fmt::print(stderr, "{}", text);
+  } else if (!put(text)) {
+    fail(ErrorCode::io, "standard output: cannot write");
   }
 }
 

@@ -34,6 +34,7 @@ class ChatSession {
   const engine::Session& session() const { return *session_; }
 
  private:
+  void print(std::string_view text) const;  // what a command says
   void say(const std::string& message, Interrupt& interrupt);
   bool command(std::string_view name, const std::string& argument, Interrupt& interrupt);
   void remember(const std::string& place, Interrupt& interrupt);

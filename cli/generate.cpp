@@ -34,8 +34,8 @@ int generate(const GenerateCommand& options) {
   if (options.prompt.empty() == options.ids.empty())
     throw UsageError("generate: name a text, - or --ids LIST");
   const std::string prompt = options.prompt == "-" ? read_document("-").text : options.prompt;
-  const std::vector<io::TokenId> ids =
-      parse_ids(options.ids == "-" && options.prompt == "-" ? "" : options.ids);
+  const std::vector<io::TokenId> ids = parse_ids(options.ids);
+  if (!options.ids.empty() && ids.empty()) throw UsageError("--ids: the list is empty");
   // A memory was made with a delta, so it brings the default one in.
   const auto engine = open_engine(options.model, options.memory, !options.memory.file.empty());
   engine::Session session = open_session(*engine, options.memory, options.seed);

@@ -72,8 +72,7 @@ engine::Session open_session(engine::Engine& engine, const MemoryOptions& memory
   return engine::Session::load(engine, memory.file);
 }
 
-MemoryLock::MemoryLock(const fs::path& file)
-    : file_(behind_links(file)), lock_(file_.string() + ".lock") {
+MemoryLock::MemoryLock(const fs::path& file) : file_(behind_links(file)), lock_(file_.string() + ".lock") {
   for (;;) {
     descriptor_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor_ < 0)

@@ -7,7 +7,9 @@
 namespace mplus::cli {
 
 void put_json(const Json& report) {
-  const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // JSON lets C1 control characters stand as they are; a terminal would obey them.
+  const bool ascii = standard_output().is_terminal;
+  const std::string text = report.dump(-1, ' ', ascii, Json::error_handler_t::replace) + "\n";
   if (!put(text)) fail(ErrorCode::io, "standard output: cannot write");
 }
 
