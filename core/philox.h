@@ -24,10 +24,11 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 
 enum class RandomStream : std::uint32_t { drop = 1, sample = 2, recall = 3 };
 
 // 64 random bits for a place in a stream: step (update, token drawn, …), part (a layer) and item (a slot).
-constexpr std::uint64_t random_bits(std::uint64_t seed, RandomStream stream, std::uint32_t step, std::uint32_t part,
-                                    std::uint32_t item) {
-  const PhiloxBlock out = philox4x32({item, part, step, static_cast<std::uint32_t>(stream)},
-                                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+constexpr std::uint64_t random_bits(std::uint64_t seed, RandomStream stream, std::uint32_t step,
+                                    std::uint32_t part, std::uint32_t item) {
+  const PhiloxBlock out =
+      philox4x32({item, part, step, static_cast<std::uint32_t>(stream)},
+                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return std::uint64_t{out[1]} << 32 | out[0];
 }
 

@@ -1,6 +1,6 @@
-// The read pass: tokens of one or more sessions through the decoder, over their memories (docs/architecture.md, "Read"). The
-// first pass of a read assembles each session's attention cache, recalling as it goes; later passes only
-// append.
+// The read pass: tokens of one or more sessions through the decoder, over their memories
+// (docs/architecture.md, "Read"). The first pass of a read assembles each session's attention cache,
+// recalling as it goes; later passes only append.
 #pragma once
 
 #include <cstdint>

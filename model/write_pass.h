@@ -1,5 +1,6 @@
-// The write pass: a chunk of text becomes K new rows in every layer (docs/architecture.md, "Update"). Sessions are stacked
-// for the linear layers; what a session gets does not depend on its neighbours, bit for bit.
+// The write pass: a chunk of text becomes K new rows in every layer (docs/architecture.md, "Update").
+// Sessions are stacked for the linear layers; what a session gets does not depend on its neighbours, bit for
+// bit.
 #pragma once
 
 #include <cstdint>
