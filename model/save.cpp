@@ -127,7 +127,7 @@ void add_long_term(TensorOutput& out, const memory::Memory& memory, std::int64_t
   const std::vector<float> key_values = decode_matrix(key_matrix);
   out.add(fmt::format("ltm.{}", l), {n, layout.hidden}, hidden.data());
   out.add(fmt::format("ltm_keys.{}", l), {n, layout.retriever}, key_values.data());
-  out.add_f32(fmt::format("ltm_ages.{}", l), {n}, std::move(ages));
+  out.add_f32(fmt::format("ltm_ages.{}", l), {n}, ages);
   out.add_f32(fmt::format("ltm_recall_frequencies.{}", l), {n},
               std::vector<float>(static_cast<std::size_t>(n), kRecallFrequency));
 }

@@ -52,9 +52,9 @@ void TensorOutput::add(const std::string& name, const Matrix& m) {
   }
   const std::vector<float> values = decode_matrix(m);
   if (dtype_ == DType::i8) {
-    io::Int8Rows rows = io::quantise_rows(values, m.rows, m.cols);
+    const io::Int8Rows rows = io::quantise_rows(values, m.rows, m.cols);
     add_bytes(name, DType::i8, {m.rows, m.cols}, bytes_of(rows.values));
-    add_f32(name + "_scale", {m.rows, 1}, std::move(rows.scales));
+    add_f32(name + "_scale", {m.rows, 1}, rows.scales);
   } else {
     add_bytes(name, dtype_, {m.rows, m.cols}, encode_floats(values, dtype_));
   }
