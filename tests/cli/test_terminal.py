@@ -1,5 +1,10 @@
 """What a terminal sees: progress, colours only where they are wanted, and never a byte that commands it."""
-from program import TinyModelTest, main, run_on_terminal, story
+import os
+import pty
+import select
+import time
+
+from program import PROGRAM, TIMEOUT, TinyModelTest, main, run_on_terminal, story
 
 ESCAPE = b"\x1b"
 
@@ -43,6 +48,67 @@ class OnATerminal(TinyModelTest):
             self.assertNotIn("\x9b".encode(), shown)
             self.assertNotIn(b"\x07", shown)
             self.assertIn(b"\\x1b", shown)
+
+
+class Typing(TinyModelTest):
+    """A person at a terminal: Ctrl-C comes from the keyboard."""
+
+    def begin(self, *arguments):
+        child, keyboard = pty.fork()
+        if child == 0:
+            os.chdir(self.folder)
+            os.execve(PROGRAM, [PROGRAM, *map(str, arguments), *map(str, self.model)],
+                      self.environment | {"TERM": "xterm", "NO_COLOR": "1"})
+        self.addCleanup(os.close, keyboard)
+        self.child, self.keyboard, self.shown = child, keyboard, b""
+
+    def wait_for(self, text):
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.shown:
+            self.assertLess(time.monotonic(), deadline, self.shown)
+            if select.select([self.keyboard], [], [], 1)[0]:
+                self.shown += os.read(self.keyboard, 4096)
+        self.shown = self.shown[self.shown.index(text) + len(text):]
+
+    def type(self, text):
+        os.write(self.keyboard, text.encode())
+
+    def exit_code(self):
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            ended, status = os.waitpid(self.child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            try:  # a full terminal would hold the child up
+                if select.select([self.keyboard], [], [], 0.1)[0]:
+                    os.read(self.keyboard, 4096)
+            except OSError:
+                pass
+        self.fail("the program does not end")
+
+    def test_ctrl_c_stops_the_answer_and_not_the_chat(self):
+        self.begin("chat", "--memory", "m.safetensors", "-n", "100000000")
+        self.wait_for(b"> ")
+        self.type("Hello.\n")
+        self.wait_for(b"Hello.")  # the echo
+        time.sleep(0.5)
+        self.type("\x03")
+        self.wait_for(b"\n> ")
+        self.type("/stats\n")
+        self.wait_for(b"turns             1")
+        self.wait_for(b"> ")
+        self.type("\x04")
+        self.assertEqual(self.exit_code(), 0)
+        self.assertEqual(self.report("inspect", "m.safetensors", "--verify")["turns"], 1)
+
+    def test_a_second_ctrl_c_ends_the_program(self):
+        self.file("long.txt", story(600000, 3))
+        self.begin("remember", "long.txt", "--memory", "m.safetensors")
+        self.wait_for(b" left")
+        self.type("\x03\x03")
+        self.assertIn(self.exit_code(), (1, -2))  # by the signal, unless it had stopped by then
+        if (self.folder / "m.safetensors").exists():
+            self.report("inspect", "m.safetensors", "--verify")
 
 
 if __name__ == "__main__":
