@@ -93,4 +93,90 @@ void LongTermStore::set_expiry(std::int64_t layer, Expiry expiry) {
   expiry_[index(layer)] = expiry;
 }
 
+Expiry LongTermStore::loaded_expiry(std::int64_t layer) const {
+  const std::size_t l = index(layer);
+  const Expiry now = expiry_[l];
+  std::int64_t before = 0;  // rows in front of the threshold's place: a loaded store counts from 0
+  for (const SegmentUse& use : segments_)
+    before += std::clamp<std::int64_t>(now.ordinal - use.first_ordinal[l], 0, use.used[l]);
+  return {now.birth, before};
+}
+
+template <class Keep>
+std::vector<Rows> LongTermStore::gather_if(const Layout& layout, std::size_t first, std::size_t count,
+                                           std::int64_t begin, std::int64_t most, Keep&& keep) const {
+  std::vector<Rows> gathered;
+  gathered.reserve(index(layout.layers));
+  for (std::int64_t layer = 0; layer < layout.layers; ++layer) {
+    std::vector<RowId> rows;
+    std::int64_t at = 0;
+    for (std::size_t s = first; s < first + count; ++s)
+      for (std::int64_t r = 0; r < segments_[s].used[index(layer)]; ++r)
+        if (alive(layer, segments_[s], r) && keep(segments_[s].segment->rows(layer).birth[r]) &&
+            at++ >= begin && at <= begin + most)
+          rows.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(r)});
+    Rows& to = gathered.emplace_back(layout, static_cast<std::int64_t>(rows.size()));
+    for (RowId id : rows) {
+      if (layout.retriever > 0) segments_[id.segment].segment->touch(layer, SegmentPart::retriever_keys);
+      to.append(layout, rows_of(layer, id), id.row);
+    }
+  }
+  return gathered;
+}
+
+std::vector<Rows> LongTermStore::gather(const Layout& layout, std::size_t first, std::size_t count,
+                                        std::int64_t begin, std::int64_t most) const {
+  return gather_if(layout, first, count, begin, most, [](std::int64_t) { return true; });
+}
+
+void LongTermStore::replace(std::size_t first, std::size_t count, std::vector<Replacement> by) {
+  MPLUS_CHECK(count > 0 && first + count <= segments_.size(), "segments {} + {} of {}", first, count,
+              segments_.size());
+  // Numbered backwards from the end of what was there: no row's number falls, so none of them expires by it.
+  std::vector<std::int64_t> end = segments_[first + count - 1].first_ordinal;
+  for (std::size_t l = 0; l < end.size(); ++l) end[l] += segments_[first + count - 1].used[l];
+  std::vector<SegmentUse> uses(by.size());
+  for (std::size_t i = by.size(); i-- > 0;) {
+    for (std::size_t l = 0; l < end.size(); ++l) end[l] -= by[i].rows[l];
+    uses[i] = {.segment = std::move(by[i].segment), .used = std::move(by[i].rows), .first_ordinal = end};
+  }
+  const auto at = segments_.begin() + static_cast<std::ptrdiff_t>(first);
+  segments_.insert(segments_.erase(at, at + static_cast<std::ptrdiff_t>(count)), uses.begin(), uses.end());
+}
+
+std::int64_t LongTermStore::remove_chunks(const Layout& layout, const std::set<std::int64_t>& chunks) {
+  const auto goes = [&](std::int64_t birth) { return chunks.count(chunk_of(birth, layout.K)) > 0; };
+  std::int64_t removed = 0;
+  for (std::size_t s = segments_.size(); s-- > 0;) {
+    std::int64_t here = 0;
+    bool holds_dead = false;  // of these chunks: expired rows are to vanish, too
+    for (std::int64_t layer = 0; layer < layout.layers; ++layer)
+      for (std::int64_t r = 0; r < segments_[s].used[index(layer)]; ++r) {
+        if (!goes(segments_[s].segment->rows(layer).birth[r])) continue;
+        if (alive(layer, segments_[s], r)) {
+          ++here;
+          --alive_[index(layer)];
+        } else {
+          holds_dead = true;
+        }
+      }
+    if (here == 0 && !holds_dead) continue;
+    removed += here;
+    std::vector<Rows> left = gather_if(layout, s, 1, 0, kUnlimited, [&](std::int64_t b) { return !goes(b); });
+    std::vector<std::int64_t> rows;
+    std::vector<RowsView> views;
+    for (const Rows& layer : left) {
+      rows.push_back(layer.size());
+      views.push_back(layer.view());
+    }
+    std::vector<Replacement> by;
+    if (std::any_of(rows.begin(), rows.end(), [](std::int64_t n) { return n > 0; })) {
+      auto owner = std::make_shared<std::vector<Rows>>(std::move(left));
+      by.push_back({std::make_shared<Segment>(std::move(views), std::move(owner)), std::move(rows)});
+    }
+    replace(s, 1, std::move(by));
+  }
+  return removed;
+}
+
 }  // namespace mplus::memory

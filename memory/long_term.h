@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,22 @@ class LongTermStore {
 
   void adopt(std::shared_ptr<Segment> segment, const std::vector<std::int64_t>& rows);  // loading
   void set_expiry(std::int64_t layer, Expiry expiry);
+  // A layer's threshold for a store that is loaded from the segments as they are now.
+  Expiry loaded_expiry(std::int64_t layer) const;
+
+  // The living rows [begin, begin + most) of segments [first, first + count), copied together, layer by layer.
+  std::vector<Rows> gather(const Layout& layout, std::size_t first, std::size_t count, std::int64_t begin,
+                           std::int64_t most) const;
+  // Puts segments with exactly the living rows of [first, first + count) in their place: what a file keeps
+  // now, or what was left of them.
+  struct Replacement {
+    std::shared_ptr<Segment> segment;
+    std::vector<std::int64_t> rows;  // [L]
+  };
+  void replace(std::size_t first, std::size_t count, std::vector<Replacement> by);
+
+  // Rows of these chunks leave; the segments that held any are made anew. Returns rows gone, over all layers.
+  std::int64_t remove_chunks(const Layout& layout, const std::set<std::int64_t>& chunks);
 
   std::int64_t size(std::int64_t layer) const { return alive_[static_cast<std::size_t>(layer)]; }
   const std::vector<SegmentUse>& segments() const { return segments_; }
@@ -47,8 +65,13 @@ class LongTermStore {
     const std::int64_t birth = use.segment->rows(layer).birth[row];
     return Expiry{birth, use.first_ordinal[l] + row} >= expiry_[l];
   }
-  std::int64_t birth(std::int64_t layer, RowId id) const { return rows_of(layer, id).birth[id.row]; }
-  RowsView rows_of(std::int64_t layer, RowId id) const { return segments_[id.segment].rows(layer); }
+  std::int64_t birth(std::int64_t layer, RowId id) const {
+    return segments_[id.segment].rows(layer).birth[id.row];
+  }
+  RowsView rows_of(std::int64_t layer, RowId id) const {  // to be read: damage in a file is noticed here
+    segments_[id.segment].segment->touch(layer, SegmentPart::keys_and_values);
+    return segments_[id.segment].rows(layer);
+  }
 
   // Calls f(RowId, birth) for every living row of a layer, in store order.
   template <class F>
@@ -61,6 +84,9 @@ class LongTermStore {
   }
 
  private:
+  template <class Keep>
+  std::vector<Rows> gather_if(const Layout& layout, std::size_t first, std::size_t count, std::int64_t begin,
+                              std::int64_t most, Keep&& keep) const;
   void release_expired_segments();
 
   std::vector<SegmentUse> segments_;

@@ -28,7 +28,10 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
   const std::int64_t n = layers[0].n;
   MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
               layout_.N);
-  long_term_.begin_append(layout_, layout_.has_long_term() ? drop_count(0, n) : 0);
+  std::int64_t most_drops = 0;  // layers differ once something was forgotten
+  for (std::int64_t l = 0; l < layout_.layers && layout_.has_long_term(); ++l)
+    most_drops = std::max(most_drops, drop_count(l, n));
+  long_term_.begin_append(layout_, most_drops);
   auto tail =
       std::make_shared<AlignedVector<float>>(static_cast<std::size_t>(layout_.layers * n * layout_.hidden));
   const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
@@ -63,6 +66,26 @@ void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {
   if (layout_.has_long_term()) long_term_.append(layout_, layer, slots->view(), dropped.data(), count);
   if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, layout_.N, slots->view());
   slots->remove(layout_, dropped.data(), count);
+}
+
+std::int64_t Memory::forget(const std::set<std::int64_t>& chunks) {
+  std::int64_t gone = long_term_.remove_chunks(layout_, chunks);
+  for (auto& slots : slots_) {
+    const RowsView rows = slots->view();
+    std::vector<std::int64_t> forgotten;
+    for (std::int64_t r = 0; r < rows.n; ++r)
+      if (chunks.count(chunk_of(rows.birth[r], layout_.K)) > 0) forgotten.push_back(r);
+    if (forgotten.empty()) continue;
+    const auto count = static_cast<std::int64_t>(forgotten.size());
+    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, layout_.N, slots->view());
+    slots->remove(layout_, forgotten.data(), count);
+    gone += count;
+  }
+  if (chunks.count(updates_ - 1) > 0) {
+    tail_ = std::make_shared<AlignedVector<float>>();
+    tail_rows_ = 0;
+  }
+  return gone;
 }
 
 void Memory::load_short_term(std::span<const RowsView> layers) {

@@ -34,11 +34,18 @@ class Memory {
   // block.
   void update(std::span<const NewRows> layers, const Drops* drops = nullptr);
 
+  // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs. Returns rows gone, over
+  // all layers. Rows written later may carry traces of them.
+  std::int64_t forget(const std::set<std::int64_t>& chunks);
+  // The same long-term rows, kept elsewhere (LongTermStore::replace).
+  void replace_segments(std::size_t first, std::size_t count, std::vector<LongTermStore::Replacement> by) {
+    long_term_.replace(first, count, std::move(by));
+  }
+
   // How many slots an update with n new rows drops in this layer.
   std::int64_t drop_count(std::int64_t layer, std::int64_t n) const;
 
-  // Loading: replaces what is there. Row counts may differ between layers of the long-term store, not of the
-  // slots.
+  // Loading: replaces what is there. Row counts may differ between layers.
   void load_short_term(std::span<const RowsView> layers);
   void load_tail(std::int64_t rows, std::span<const float> hidden);  // [L, rows, d]
   void load_long_term(LongTermStore store) { long_term_ = std::move(store); }

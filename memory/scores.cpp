@@ -17,6 +17,7 @@ ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std:
   result.scores.reserve(expected);
   std::vector<float> scores;
   for (std::uint32_t s = 0; s < segments.size(); ++s) {
+    segments[s].segment->touch(layer, SegmentPart::retriever_keys);
     const RowsView rows = segments[s].rows(layer);
     scores.resize(static_cast<std::size_t>(rows.n));
     kernels::retrieval_scores(context, scores.data(), queries.retriever, queries.T, rows.key, layout.dtype,

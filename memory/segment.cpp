@@ -11,7 +11,7 @@ Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capaci
   }
 }
 
-Segment::Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner)
-    : views_(std::move(layers)), owner_(std::move(owner)) {}
+Segment::Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner, Guard guard)
+    : views_(std::move(layers)), owner_(std::move(owner)), guard_(std::move(guard)) {}
 
 }  // namespace mplus::memory

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,13 +13,22 @@
 
 namespace mplus::memory {
 
+// What a reader is about to look at: retriever keys, or keys and values.
+enum class SegmentPart : std::uint8_t { retriever_keys, keys_and_values };
+
 class Segment {
  public:
+  // Called before rows that a file backs are looked at; throws if they are damaged. Safe from many threads.
+  using Guard = std::function<void(std::int64_t layer, SegmentPart part)>;
+
   Segment(const Layout& layout, std::int64_t capacity);  // empty, may grow
-  Segment(std::vector<RowsView> layers,
-          std::shared_ptr<const void> owner);  // complete, e.g. in a mapped file
+  Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner,
+          Guard guard = {});  // complete, e.g. in a mapped file
 
   RowsView rows(std::int64_t layer) const { return views_[static_cast<std::size_t>(layer)]; }
+  void touch(std::int64_t layer, SegmentPart part) const {
+    if (guard_) guard_(layer, part);
+  }
   std::int64_t capacity() const { return capacity_; }  // 0: complete
 
  private:
@@ -33,6 +43,7 @@ class Segment {
   std::vector<RowsView>
       views_;  // columns never move, so these stay true; .n is the capacity, not the filling
   std::shared_ptr<const void> owner_;
+  Guard guard_;
   std::atomic<std::uint64_t> epoch_{0};
 };
 

@@ -3,6 +3,7 @@
 // afterwards.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,11 @@ class AttentionCache {
 
   kernels::KvCache& layer(std::int64_t l) { return layers_[static_cast<std::size_t>(l)]; }
   std::int64_t rows(std::int64_t l) const { return layers_[static_cast<std::size_t>(l)].rows; }
+  std::int64_t most_rows() const {  // layers may differ in what they recall and in what was forgotten
+    std::int64_t most = 0;
+    for (const kernels::KvCache& layer : layers_) most = std::max(most, layer.rows);
+    return most;
+  }
   std::int64_t capacity() const { return capacity_; }
 
   // What was recalled into each layer, in order of birth.

@@ -180,11 +180,10 @@ void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
   w.reserve(std::max(rows, Workspace::kLogitRows));
   for (const Share& s : shares) {
     const ReadItem& item = *s.item;
-    const std::int64_t most = item.cache->assembled() ? item.cache->rows(0) + s.T : prefix_rows(item) + s.T;
-    // Layers may differ in what they recall, by K0 rows at most.
-    const std::int64_t slack = item.memory ? item.memory->layout().K0 : 0;
-    item.cache->reserve(most + slack);
-    w.reserve_positions(most + slack);
+    const std::int64_t most =
+        (item.cache->assembled() ? item.cache->most_rows() : prefix_rows(item)) + s.T;
+    item.cache->reserve(most);
+    w.reserve_positions(most);
   }
 }
 

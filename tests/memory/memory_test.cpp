@@ -198,5 +198,100 @@ TEST(Memory, EqualBirthsExpireInStoreOrder) {
   EXPECT_EQ(left, (std::vector<std::uint32_t>{1, 2, 3}));
 }
 
+TEST(Memory, ForgettingTakesExactlyTheChunksRows) {
+  for (const std::int64_t M : {kUnlimited, std::int64_t{25}}) {
+    Memory memory(small_layout(M), 7);
+    for (int u = 0; u < 14; ++u) write(memory);
+    const Memory fork = memory;
+    const std::set<std::int64_t> chunks{6, 9, 13};
+    std::int64_t expected_gone = 0;
+    const std::int64_t gone = memory.forget(chunks);
+    for (std::int64_t l = 0; l < 3; ++l) {
+      const auto without = [&](std::vector<std::int64_t> all) {
+        std::erase_if(all, [&](std::int64_t b) { return chunks.count(chunk_of(b, 4)) > 0; });
+        return all;
+      };
+      EXPECT_EQ(births(memory.short_term(l)), without(births(fork.short_term(l))));
+      EXPECT_EQ(store_births(memory, l), without(store_births(fork, l)));
+      EXPECT_EQ(memory.long_term().size(l), static_cast<std::int64_t>(store_births(memory, l).size()));
+      expected_gone += fork.short_term(l).n + fork.long_term().size(l) - memory.short_term(l).n -
+                       memory.long_term().size(l);
+      memory.long_term().for_each(l, [&](RowId id, std::int64_t) {
+        expect_rows_say_who_they_are(memory.layout(), l, memory.long_term().rows_of(l, id), id.row);
+      });
+      for (const SegmentUse& use : memory.long_term().segments())  // expired rows of the chunks as well
+        for (std::int64_t r = 0; r < use.used[static_cast<std::size_t>(l)]; ++r)
+          EXPECT_EQ(chunks.count(chunk_of(use.rows(l).birth[r], 4)), 0u);
+    }
+    EXPECT_EQ(gone, expected_gone);
+    EXPECT_GT(gone, 0);
+    EXPECT_EQ(memory.tail_rows(), 0);  // update 13 was the last
+    EXPECT_EQ(fork.tail_rows(), 4);
+    for (int u = 0; u < 20; ++u) write(memory);  // fills up again and goes on
+    for (std::int64_t l = 0; l < 3; ++l) EXPECT_EQ(memory.short_term(l).n, 10);
+  }
+}
+
+TEST(Memory, SegmentsMadeAnewHoldTheSameRows) {
+  Memory memory(small_layout(25), 3);
+  for (int u = 0; u < 30; ++u) write(memory);
+  const Memory before = memory;
+  std::vector<LongTermStore::Replacement> by;
+  const std::size_t count = memory.long_term().segments().size();
+  for (std::int64_t begin = 0; begin < 25; begin += 10) {
+    auto rows =
+        std::make_shared<std::vector<Rows>>(memory.long_term().gather(memory.layout(), 0, count, begin, 10));
+    std::vector<RowsView> views;
+    std::vector<std::int64_t> sizes;
+    for (const Rows& layer : *rows) {
+      views.push_back(layer.view());
+      sizes.push_back(layer.size());
+    }
+    EXPECT_EQ(sizes[0], begin == 20 ? 5 : 10);
+    by.push_back({std::make_shared<Segment>(views, rows), sizes});
+  }
+  memory.replace_segments(0, count, std::move(by));
+  Memory original = before;
+  for (int u = 0; u <= 12; ++u) {
+    for (std::int64_t l = 0; l < 3; ++l) {
+      EXPECT_EQ(store_births(memory, l), store_births(original, l)) << u;
+      EXPECT_EQ(memory.long_term().size(l), original.long_term().size(l));
+    }
+    write(memory);
+    write(original);
+  }
+}
+
+TEST(LongTermStore, ALoadedStoreExpiresAsTheSavedOne) {
+  // Colliding births: the threshold's place among them counts.
+  const Layout layout = small_layout(3);
+  const std::vector<std::int64_t> same_births(5, -1);
+  Memory memory(layout, 0);
+  std::vector<Rows> rows;
+  for (std::int64_t l = 0; l < 3; ++l) {
+    const Update update(layout, 0, 4);
+    rows.emplace_back(layout, 5);
+    rows.back().append(layout, update.rows[static_cast<std::size_t>(l)], 0);
+    rows.back().append(layout, rows.back().view(), 0);
+  }
+  std::vector<RowsView> views;
+  for (const Rows& layer : rows) {
+    views.push_back(layer.view());
+    views.back().birth = same_births.data();
+  }
+  LongTermStore store(layout);
+  const auto segment = std::make_shared<Segment>(views, nullptr);
+  store.adopt(segment, {5, 5, 5});
+  store.enforce_capacity(layout);
+  EXPECT_EQ(store.size(0), 3);
+  LongTermStore loaded(layout);
+  for (std::int64_t l = 0; l < 3; ++l) loaded.set_expiry(l, store.loaded_expiry(l));
+  loaded.adopt(segment, {5, 5, 5});
+  EXPECT_EQ(loaded.size(0), 3);
+  std::vector<std::uint32_t> alive;
+  loaded.for_each(0, [&](RowId id, std::int64_t) { alive.push_back(id.row); });
+  EXPECT_EQ(alive, (std::vector<std::uint32_t>{2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace mplus::memory
