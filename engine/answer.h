@@ -51,7 +51,9 @@ struct Answer {
   std::string text;
   std::vector<io::TokenId> tokens;
   StopReason reason = StopReason::max_tokens;
-  std::vector<WhyChunk> why;  // by falling vote
+  std::vector<WhyChunk> why;                               // by falling vote
+  std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
+  std::int64_t read_tokens = 0;                            // of `tokens`, those the model read back
   std::int64_t prompt_tokens = 0;
   double prefill_seconds = 0;  // scout pass and recall included
   double decode_seconds = 0;

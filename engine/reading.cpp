@@ -69,11 +69,14 @@ void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
 
 void Reading::memory_changed() {
   cache_.clear();
-  if (!recall_) return;
+  if (recall_) recall_ = memory::recall_births(recalled_births());
+}
+
+std::vector<std::vector<std::int64_t>> Reading::recalled_births() const {
   std::vector<std::vector<std::int64_t>> births(recalled_.size());
   for (std::size_t l = 0; l < births.size(); ++l)
     for (const memory::RecalledRow& row : recalled_[l]) births[l].push_back(row.birth);
-  recall_ = memory::recall_births(std::move(births));
+  return births;
 }
 
 std::vector<WhyChunk> Reading::why(const Record& record) const {

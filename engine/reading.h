@@ -26,6 +26,7 @@ class Reading {
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
 
   std::vector<WhyChunk> why(const Record& record) const;
+  std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
 
  private:
   void plan(const model::ReadItem& item);

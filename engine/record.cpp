@@ -19,7 +19,11 @@ std::string_view speaker_name(Speaker speaker) {
 }
 
 std::int64_t Record::add_source(Source source) {
-  sources_.push_back(std::make_shared<const Source>(std::move(source)));
+  return add_source(std::make_shared<const Source>(std::move(source)));
+}
+
+std::int64_t Record::add_source(std::shared_ptr<const Source> source) {
+  sources_.push_back(std::move(source));
   return sources() - 1;
 }
 

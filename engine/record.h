@@ -29,8 +29,10 @@ struct Span {
 class Record {
  public:
   std::int64_t add_source(Source source);
+  std::int64_t add_source(std::shared_ptr<const Source> source);
   void replace_source(std::int64_t index, Source source);
   void add_update(std::vector<Span> spans) { updates_.push_back(std::move(spans)); }
+  void clear_update(std::int64_t update) { updates_[static_cast<std::size_t>(update)].clear(); }
 
   const Source& source(std::int64_t index) const { return *sources_[static_cast<std::size_t>(index)]; }
   std::int64_t sources() const { return static_cast<std::int64_t>(sources_.size()); }

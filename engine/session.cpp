@@ -1,6 +1,7 @@
 #include "mplus/engine/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/cutting.h"
@@ -67,36 +68,68 @@ std::vector<WindowToken> Session::tokens_of(std::span<const io::TokenId> ids, st
 }
 
 RememberResult Session::remember(std::string_view text, std::string_view source, const Progress& progress) {
-  require_memory("remember");
-  return append_document(tokens_of(text, record_.sources()),
-                         {std::string(source), Speaker::document, std::string(text)}, progress);
+  return remember(Document{.source = source, .text = text}, progress);
 }
 
 RememberResult Session::remember_ids(std::span<const io::TokenId> ids, std::string_view source,
                                      const Progress& progress) {
-  require_memory("remember");
-  check_ids(ids);
-  return append_document(tokens_of(ids, record_.sources()), {std::string(source), Speaker::document, ""},
-                         progress);
+  return remember(Document{.source = source, .ids = ids}, progress);
+}
+
+// A document that is continued where it stopped, with nothing said in between, goes on in its source.
+std::int64_t Session::source_of(const Document& document) {
+  const std::int64_t last = record_.sources() - 1;
+  if (document.first_token > 0 && last >= 0 && record_.updates() > 0) {
+    const Source& source = record_.source(last);
+    const std::vector<Span>& written = record_.spans(record_.updates() - 1);
+    if (source.name == document.source && source.text == document.text && !written.empty() &&
+        written.back().source == last && written.back().token_end == document.first_token)
+      return last;
+  }
+  return record_.add_source({std::string(document.source), Speaker::document, std::string(document.text)});
 }
 
 // Text of K tokens or more is written at once, behind what was waiting; shorter text waits until C tokens
 // have come together.
-RememberResult Session::append_document(std::vector<WindowToken> tokens, Source source,
-                                        const Progress& progress) {
+RememberResult Session::remember(const Document& document, const Progress& progress) {
+  require_memory("remember");
+  check_ids(document.ids);
   const io::MemoryConfig& sizes = *engine_->weights().memory;
-  RememberResult result{.tokens = static_cast<std::int64_t>(tokens.size())};
-  const std::int64_t number = record_.add_source(source);
-  const std::vector<WindowToken> waiting = take_waiting_documents();
-  tokens.insert(tokens.begin(), waiting.begin(), waiting.end());
+  // Encoded before anything changes: a text may be refused.
+  std::vector<WindowToken> own =
+      document.ids.empty() ? tokens_of(document.text, 0) : tokens_of(document.ids, 0);
+  RememberResult result{.tokens = static_cast<std::int64_t>(own.size())};
+  if (document.first_token < 0 || document.first_token > result.tokens)
+    fail(ErrorCode::invalid_argument, "{}: to be continued at token {}, but it has {}",
+         std::string(document.source), document.first_token, result.tokens);
+  const std::int64_t source = source_of(document);
+  for (WindowToken& token : own) token.source = source;
+  const auto byte_at = [&](std::int64_t token) {
+    return token == 0 ? 0 : own[static_cast<std::size_t>(token - 1)].byte_end;
+  };
+  TextTaken told{.source = document.source,
+                 .text = document.text,
+                 .ids = document.ids,
+                 .token_begin = document.first_token,
+                 .byte_begin = byte_at(document.first_token)};
+  const auto tell = [&](bool complete) {
+    told.token_end = result.token_end;
+    told.byte_end = byte_at(result.token_end);
+    told.complete = complete;
+    emit(told);
+  };
+  std::vector<WindowToken> tokens = take_waiting_documents();
+  const auto waiting = static_cast<std::int64_t>(tokens.size());
+  tokens.insert(tokens.end(), own.begin() + document.first_token, own.end());
   const auto total = static_cast<std::int64_t>(tokens.size());
   std::vector<std::int64_t> pieces;
-  if (result.tokens >= sizes.K) {
+  if (result.tokens >= sizes.K || document.first_token > 0) {
     pieces = cut_text(total, sizes.C, sizes.K);
   } else if (total >= sizes.C) {
     pieces = {sizes.C};
   }
   std::int64_t done = 0;
+  result.token_end = document.first_token;
   for (std::int64_t length : pieces) {
     if (progress && !progress(done, total)) {
       result.complete = false;
@@ -105,17 +138,16 @@ RememberResult Session::append_document(std::vector<WindowToken> tokens, Source 
     write_chunk(std::span(tokens).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(length)));
     done += length;
     ++result.updates;
+    result.token_end = document.first_token + std::max<std::int64_t>(0, done - waiting);
+    if (done < total && done >= waiting) tell(false);
   }
-  if (!result.complete) {  // the text ends where writing ended; what waited before it goes on waiting
-    tokens.resize(
-        static_cast<std::size_t>(std::max<std::int64_t>(done, static_cast<std::int64_t>(waiting.size()))));
-    source.text.resize(tokens.size() > waiting.size() ? static_cast<std::size_t>(tokens.back().byte_end) : 0);
-    record_.replace_source(number, source);
-  } else if (progress) {
-    progress(total, total);
-  }
-  window_.insert(window_.end(), tokens.begin() + done, tokens.end());
-  emit(TextAppended{source.name, source.speaker, source.text});
+  // What was not written waits; of a document that was stopped, only what had waited before it.
+  const std::int64_t kept = result.complete ? total : std::max(done, waiting);
+  window_.insert(window_.end(), tokens.begin() + done, tokens.begin() + kept);
+  if (!result.complete) return result;
+  result.token_end = result.tokens;
+  tell(true);
+  if (progress) progress(total, total);
   return result;
 }
 
@@ -152,6 +184,34 @@ void Session::write_front(std::int64_t count) {
   write_chunk(std::span(window_).first(static_cast<std::size_t>(count)));
   rows_.erase(0, std::min(count, rows_.size()));
   window_.erase(window_.begin(), window_.begin() + count);
+}
+
+ForgetResult Session::forget(const std::vector<std::int64_t>& sources) {
+  const auto goes = [&](std::int64_t source) {
+    return std::find(sources.begin(), sources.end(), source) != sources.end();
+  };
+  for (std::int64_t source : sources)
+    if (source < 0 || source >= record_.sources())
+      fail(ErrorCode::not_found, "source {}: there are {}", source, record_.sources());
+  ForgetResult result;
+  std::set<std::int64_t> chunks;
+  for (std::int64_t u = 0; u < record_.updates(); ++u) {
+    const std::vector<Span>& spans = record_.spans(u);
+    if (std::any_of(spans.begin(), spans.end(), [&](const Span& s) { return goes(s.source); }))
+      chunks.insert(u);
+  }
+  result.updates = static_cast<std::int64_t>(chunks.size());
+  result.rows = memory_.forget(chunks);
+  for (std::int64_t u : chunks) record_.clear_update(u);
+  for (std::int64_t i = window_size(); i-- > 0;) {
+    if (!goes(window_[static_cast<std::size_t>(i)].source)) continue;
+    window_.erase(window_.begin() + i);
+    if (i < rows_.size()) rows_.erase(i, 1);
+    ++result.window_tokens;
+  }
+  for (std::int64_t source : sources)
+    record_.replace_source(source, {"", record_.source(source).speaker, ""});
+  return result;
 }
 
 std::int64_t Session::flush() {

@@ -19,6 +19,7 @@
 #include "mplus/engine/answer.h"
 #include "mplus/engine/engine.h"
 #include "mplus/engine/event.h"
+#include "mplus/engine/session_file.h"
 #include "mplus/memory/window.h"
 
 namespace mplus::engine {
@@ -31,10 +32,25 @@ struct WindowToken {
   std::int64_t byte_begin = 0, byte_end = 0;  // empty for a template's tokens
 };
 
+// Text to be remembered, as text or, without a tokenizer, as ids.
+struct Document {
+  std::string_view source = {};
+  std::string_view text = {};
+  std::span<const io::TokenId> ids = {};
+  std::int64_t first_token = 0;  // where to go on in a document that was not taken in to its end
+};
+
 struct RememberResult {
-  std::int64_t tokens = 0;   // of the text
-  std::int64_t updates = 0;  // written now; short text waits in the window
-  bool complete = true;      // false: stopped on request, the text ends where writing ended
+  std::int64_t tokens = 0;     // of the text
+  std::int64_t token_end = 0;  // of them, those taken in by now
+  std::int64_t updates = 0;    // written now; short text waits in the window
+  bool complete = true;        // false: stopped on request, between two updates
+};
+
+struct ForgetResult {
+  std::int64_t updates = 0;        // that held text of the source
+  std::int64_t rows = 0;           // gone from memory, over all layers
+  std::int64_t window_tokens = 0;  // gone from the window
 };
 
 // Called between updates with tokens done and to do; false stops.
@@ -55,6 +71,7 @@ class Session {
   explicit Session(Engine& engine, std::uint64_t seed = 0);
 
   // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
+  RememberResult remember(const Document& document, const Progress& progress = {});
   RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
   RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
                               const Progress& progress = {});
@@ -69,6 +86,14 @@ class Session {
   Answer say(std::string_view message, const GenerateOptions& options = {});  // a turn of conversation
   void set_system_message(std::string_view text);                             // before the first turn
 
+  // What these sources (of record()) left leaves memory, tail and window, together with other text that was
+  // written in the same updates; their texts leave the record. Rows written later may carry traces.
+  ForgetResult forget(const std::vector<std::int64_t>& sources);
+
+  // Does what an event tells, without asking the model again: answers are taken as they were. `as_recalled`:
+  // a turn attends to the rows it attended to then; otherwise it recalls anew (the memory is another one).
+  void replay(const Event& event, bool as_recalled);
+
   Session fork() const { return *this; }  // shares segments; goes its own way from here
   void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
   // Recorded drops for the next updates, in order (replaying a reference run); afterwards drops are random
@@ -76,8 +101,17 @@ class Session {
   void inject_drops(std::vector<memory::Drops> drops) { injected_drops_ = std::move(drops); }
 
   // The whole state in one file; a later process gives the same next token. load() needs the same model.
-  void save(const std::filesystem::path& file);
+  void save(const std::filesystem::path& file, const FileExtras& extras = {}) const;
   static Session load(Engine& engine, const std::filesystem::path& file);
+
+  // The state without long-term rows and texts: a store keeps those (session_file.h).
+  void save_state(const std::filesystem::path& file, const FileExtras& extras) const;
+  static Session load_state(Engine& engine, const io::Safetensors& file, StateParts parts);
+  // The same long-term rows, kept elsewhere (memory::LongTermStore::replace).
+  void replace_segments(std::size_t first, std::size_t count,
+                        std::vector<memory::LongTermStore::Replacement> by) {
+    memory_.replace_segments(first, count, std::move(by));
+  }
 
   Engine& engine() const { return *engine_; }
   const memory::Memory& memory() const { return memory_; }
@@ -89,6 +123,7 @@ class Session {
  private:
   friend class SessionFile;
 
+  void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
   void require_memory(const char* what) const;
   void check_ids(std::span<const io::TokenId> ids) const;
   std::int64_t window_size() const { return static_cast<std::int64_t>(window_.size()); }
@@ -97,7 +132,8 @@ class Session {
   std::vector<WindowToken> tokens_of(std::string_view text, std::int64_t source) const;
   static std::vector<WindowToken> tokens_of(std::span<const io::TokenId> ids, std::int64_t source);
 
-  RememberResult append_document(std::vector<WindowToken> tokens, Source source, const Progress& progress);
+  // The source a document belongs to: a new one, or the one it goes on in.
+  std::int64_t source_of(const Document& document);
   std::vector<WindowToken> take_waiting_documents();
   void write_chunk(std::span<const WindowToken> tokens);
   void write_front(std::int64_t count);  // the window's first tokens become one update
@@ -107,13 +143,20 @@ class Session {
   void append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text);
 
   Answer answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options);
-  // Reads what is unread and generates; the scouts are window tokens [begin, end).
+  // A turn; with `told` its answer is taken from there.
+  Answer turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);
+  // Reads what is unread and generates, or takes the answer as told; the scouts are window tokens [begin,
+  // end).
   Answer run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
-             const GenerateOptions& options);
+             const GenerateOptions& options, const TurnTaken* told);
   using StepFunction =
       std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
   void generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
                        const GenerateOptions& options, std::span<const float> next, const StepFunction& step);
+  void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
+                   const StepFunction& step);
+  // Puts one more token of an answer behind the window; true: part of the window had to be written.
+  bool push_answer_token(WindowToken& token);
   void emit(const Event& event) const {
     if (sink_) sink_(event);
   }

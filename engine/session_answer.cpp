@@ -96,7 +96,7 @@ Answer Session::answer_prompt(std::span<const WindowToken> prompt, const Generat
   reader.append_prompt(prompt);
   const auto n = static_cast<std::int64_t>(prompt.size());
   return reader.run(std::max<std::int64_t>(0, reader.window_size() - n), reader.window_size(), source,
-                    options);
+                    options, nullptr);
 }
 
 Answer Session::ask(std::string_view question, const GenerateOptions& options) {
@@ -118,6 +118,10 @@ void Session::set_system_message(std::string_view text) {
   if (!engine_->chat_template()) fail(ErrorCode::unsupported, "this model's files name no chat template");
   if (turns_ > 0) fail(ErrorCode::invalid_argument, "a system message comes before the first turn");
   append_message(engine_->chat_template()->message(io::Role::system, text), Speaker::system, text);
+  emit(TextTaken{.source = "conversation",
+                 .speaker = Speaker::system,
+                 .text = text,
+                 .byte_end = static_cast<std::int64_t>(text.size())});
 }
 
 void Session::append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text) {
@@ -137,10 +141,13 @@ void Session::append_message(const io::ChatTemplate::Part& part, Speaker speaker
     tokens[i].byte_end = bytes;
   }
   append_prompt(tokens);
-  emit(TextAppended{"conversation", speaker, text});
 }
 
 Answer Session::say(std::string_view message, const GenerateOptions& options) {
+  return turn(message, options, nullptr);
+}
+
+Answer Session::turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told) {
   if (!engine_->chat_template())
     fail(ErrorCode::unsupported, "this model's files name no chat template; use plain generation");
   const io::ChatTemplate& chat = *engine_->chat_template();
@@ -168,7 +175,7 @@ Answer Session::say(std::string_view message, const GenerateOptions& options) {
   append_prompt(open);
   const std::int64_t message_end = window_size() - opening;
   Answer answer = run(std::max<std::int64_t>(0, message_end - from_end_begin), message_end - from_end_end,
-                      source, options);
+                      source, options, told);
   record_.replace_source(source, {"conversation", Speaker::assistant, answer.text});
   for (WindowToken& t : window_)
     if (t.source == source) t.byte_end = std::min(t.byte_end, static_cast<std::int64_t>(answer.text.size()));
@@ -180,13 +187,44 @@ Answer Session::say(std::string_view message, const GenerateOptions& options) {
   }
   append_prompt(close);
   ++turns_;
-  emit(TextAppended{"conversation", Speaker::assistant, answer.text});
-  emit(TurnClosed{});
+  const std::string_view rule =
+      options.recall_strategy ? ""
+                              : memory::recall_rule_name(options.recall.value_or(engine_->default_recall()));
+  emit(TurnTaken{.message = message,
+                 .answer = answer.text,
+                 .answer_ids = answer.tokens,
+                 .answer_read = answer.read_tokens,
+                 .recall = rule,
+                 .recalled_births = answer.recalled_births});
   return answer;
 }
 
+void Session::replay(const Event& event, bool as_recalled) {
+  if (const auto* text = std::get_if<TextTaken>(&event)) {
+    if (text->speaker == Speaker::system) return set_system_message(text->text);
+    remember({.source = text->source, .text = text->text, .ids = text->ids, .first_token = text->token_begin},
+             [&, updates = memory_.updates()](std::int64_t done, std::int64_t total) {
+               if (text->complete || done == total) return true;
+               // Stops where it had been stopped: behind the update that ended with this token.
+               if (memory_.updates() == updates) return true;
+               const std::vector<Span>& written = record_.spans(memory_.updates() - 1);
+               return written.back().token_end < text->token_end;
+             });
+  } else if (const auto* told = std::get_if<TurnTaken>(&event)) {
+    GenerateOptions options;
+    options.recall = memory::recall_rule_from_name(told->recall);
+    if (as_recalled)
+      options.recall_strategy = [&] {
+        return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});
+      };
+    turn(told->message, options, told);
+  } else {
+    flush();
+  }
+}
+
 Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
-                    const GenerateOptions& options) {
+                    const GenerateOptions& options, const TurnTaken* told) {
   check(options.sampling);
   if (options.max_tokens < 0)
     fail(ErrorCode::invalid_argument, "max tokens: expected 0 or more, got {}", options.max_tokens);
@@ -202,16 +240,23 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     std::copy(logits.begin(), logits.end(), next.begin());
   };
   Reading reading(*engine_, memory_, rows_, options);
+  const auto expected = told ? static_cast<std::int64_t>(told->answer_ids.size()) : options.max_tokens;
   reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
-                  std::min(options.max_tokens, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
+                  std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
+  answer.recalled_births = reading.recalled_births();
   answer.prefill_seconds = seconds_since(start);
   if (options.why) answer.why = reading.why(record_);
   const auto decode_start = std::chrono::steady_clock::now();
-  generate_tokens(answer, std::move(unread), answer_source, options, next,
-                  [&](bool memory_changed, io::TokenId id) {
-                    if (memory_changed) reading.memory_changed();
-                    reading.step(id, sink);
-                  });
+  const StepFunction step = [&](bool memory_changed, io::TokenId id) {
+    if (memory_changed) reading.memory_changed();
+    reading.step(id, sink);
+    ++answer.read_tokens;
+  };
+  if (told) {
+    take_tokens(answer, *told, answer_source, step);
+  } else {
+    generate_tokens(answer, std::move(unread), answer_source, options, next, step);
+  }
   answer.decode_seconds = seconds_since(decode_start);
   return answer;
 }
@@ -241,21 +286,40 @@ void Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, s
     }
     answer.tokens.push_back(token.id);
     recent.push_back(token.id);
-    token.byte_begin = token.byte_end;
-    if (engine_->has_tokenizer())
-      token.byte_end += static_cast<std::int64_t>(engine_->tokenizer().token_bytes(token.id).size());
     if (!text.push(token.id)) answer.reason = text.reason();
     const bool full = !engine_->has_memory() && window_size() == engine_->window_tokens();
     if (full) answer.reason = StopReason::context_full;
-    // The newest token is not read yet: it stays out of what is written to make room for it.
-    const bool spills = engine_->has_memory() && window_size() >= engine_->window_tokens();
-    if (spills) write_front(std::min(engine_->chunk_tokens(), window_size()));
-    window_.push_back(token);
-    ++token.index;
+    const bool spills = push_answer_token(token);
     if (answer.reason != StopReason::max_tokens || n + 1 == options.max_tokens) break;
     step(spills, token.id);
   }
   answer.text = text.finish();
+}
+
+bool Session::push_answer_token(WindowToken& token) {
+  token.byte_begin = token.byte_end;
+  if (engine_->has_tokenizer())
+    token.byte_end += static_cast<std::int64_t>(engine_->tokenizer().token_bytes(token.id).size());
+  // The newest token is not read yet: it stays out of what is written to make room for it.
+  const bool spills = engine_->has_memory() && window_size() >= engine_->window_tokens();
+  if (spills) write_front(std::min(engine_->chunk_tokens(), window_size()));
+  window_.push_back(token);
+  ++token.index;
+  return spills;
+}
+
+void Session::take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
+                          const StepFunction& step) {
+  check_ids(told.answer_ids);
+  WindowToken token{.source = answer_source};
+  if (window_.back().source == answer_source) token.index = window_.back().index + 1;
+  for (io::TokenId id : told.answer_ids) {
+    token.id = id;
+    answer.tokens.push_back(id);
+    const bool spills = push_answer_token(token);
+    if (static_cast<std::int64_t>(answer.tokens.size()) <= told.answer_read) step(spills, id);
+  }
+  answer.text = told.answer;
 }
 
 }  // namespace mplus::engine

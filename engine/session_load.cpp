@@ -40,7 +40,13 @@ std::int64_t count(const Reader& file, const char* name) {
   return value;
 }
 
-void verify(const Reader& file, const io::Tensor& tensor) {
+[[noreturn]] void senseless(const Reader& file, const char* tensor, const char* what) {
+  fail(ErrorCode::corrupt, "{}: tensor \"{}\": {}", name_of(file), tensor, what);
+}
+
+}  // namespace
+
+void verify_tensor(const Reader& file, const io::Tensor& tensor) {
   const auto expected = field(file, ("checksum." + tensor.name).c_str());
   const std::string found = fmt::format("{:016x}", io::xxh3(tensor.bytes));
   if (expected != found)
@@ -48,12 +54,7 @@ void verify(const Reader& file, const io::Tensor& tensor) {
          name_of(file), tensor.name, expected, found);
 }
 
-[[noreturn]] void senseless(const Reader& file, const char* tensor, const char* what) {
-  fail(ErrorCode::corrupt, "{}: tensor \"{}\": {}", name_of(file), tensor, what);
-}
-
-// A tensor of 64-bit integers, [n, width].
-std::vector<std::int64_t> integers(const Reader& file, const char* name, std::int64_t width) {
+std::vector<std::int64_t> read_integers(const Reader& file, const std::string& name, std::int64_t width) {
   const io::Tensor& tensor = file.at(name);
   const bool fits =
       tensor.dtype == DType::i64 &&
@@ -61,20 +62,23 @@ std::vector<std::int64_t> integers(const Reader& file, const char* name, std::in
   if (!fits)
     fail(ErrorCode::corrupt, "{}: tensor \"{}\": expected I64 of width {}, found {} {}", name_of(file), name,
          width, dtype_name(tensor.dtype), io::shape_text(tensor.shape));
-  verify(file, tensor);
+  verify_tensor(file, tensor);
   std::vector<std::int64_t> values(tensor.bytes.size() / sizeof(std::int64_t));
   std::copy(tensor.bytes.begin(), tensor.bytes.end(), reinterpret_cast<std::byte*>(values.data()));
   return values;
 }
 
-std::string bytes_of(const Reader& file, const char* name) {
+std::string read_bytes(const Reader& file, const std::string& name) {
   const io::Tensor& tensor = file.at(name);
-  if (tensor.dtype != DType::u8 || tensor.shape.size() != 1) senseless(file, name, "expected bytes");
-  verify(file, tensor);
+  if (tensor.dtype != DType::u8 || tensor.shape.size() != 1) senseless(file, name.c_str(), "expected bytes");
+  verify_tensor(file, tensor);
   return {reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()};
 }
 
-}  // namespace
+bool is_state_file(const io::Safetensors& file) {
+  const auto at = file.metadata().find("format");
+  return at != file.metadata().end() && at->second == kStateFormat;
+}
 
 bool is_session_file(const io::Safetensors& file) {
   const auto at = file.metadata().find("format");
@@ -82,7 +86,8 @@ bool is_session_file(const io::Safetensors& file) {
 }
 
 SessionFileInfo session_file_info(const io::Safetensors& file) {
-  if (!is_session_file(file))
+  const bool state = is_state_file(file);
+  if (!is_session_file(file) && !state)
     fail(ErrorCode::corrupt, "{}: not a memory file: metadata field \"format\" is not \"{}\"", name_of(file),
          kSessionFormat);
   SessionFileInfo info;
@@ -100,7 +105,7 @@ SessionFileInfo session_file_info(const io::Safetensors& file) {
   info.updates = count(file, "updates");
   info.turns = count(file, "turns");
   info.seed = number<std::uint64_t>(file, "seed");
-  info.sources = file.at("sources").elements() / 3;
+  info.sources = state ? count(file, "sources") : file.at("sources").elements() / 3;
   info.window_tokens = file.at("window.tokens").elements() / 5;
   if (const io::Tensor* births = file.find("short_term.0.birth")) info.short_term_rows = births->elements();
   if (const io::Tensor* births = file.find("long_term.0.birth")) info.long_term_rows = births->elements();
@@ -109,26 +114,48 @@ SessionFileInfo session_file_info(const io::Safetensors& file) {
 
 void verify_session_file(const io::Safetensors& file) {
   session_file_info(file);
-  for (const auto& [name, tensor] : file.tensors()) verify(file, tensor);
+  for (const auto& [name, tensor] : file.tensors()) verify_tensor(file, tensor);
 }
 
 // Turns tensors into a session, checking everything a hostile file could say.
 class SessionFile {
  public:
-  SessionFile(Engine& engine, const std::filesystem::path& path)
-      : engine_(engine), file_(io::Safetensors::open(path)), info_(session_file_info(file_)) {}
+  SessionFile(Engine& engine, io::Safetensors file)
+      : engine_(engine), file_(std::move(file)), info_(session_file_info(file_)) {}
 
   Session load() {
+    if (!is_session_file(file_))
+      fail(ErrorCode::unsupported, "{}: a state of a session store, which is no memory by itself",
+           name_of(file_));
     check_model();
     Session session(engine_, info_.seed);
-    load_memory(session.memory_);
-    load_record(session.record_);
+    load_short_term(session.memory_);
+    session.memory_.load_long_term(long_term_here());
+    load_sources(session.record_);
+    return finish(std::move(session));
+  }
+
+  Session load(StateParts parts) {
+    if (!is_state_file(file_)) fail(ErrorCode::corrupt, "{}: not a state file", name_of(file_));
+    check_model();
+    Session session(engine_, info_.seed);
+    load_short_term(session.memory_);
+    session.memory_.load_long_term(long_term_of(std::move(parts.segments)));
+    if (static_cast<std::int64_t>(parts.sources.size()) != info_.sources)
+      senseless(file_, "sources", "another number of sources than the store gave");
+    for (auto& source : parts.sources) session.record_.add_source(std::move(source));
+    return finish(std::move(session));
+  }
+
+ private:
+  Session finish(Session session) {
+    session.memory_.set_updates(info_.updates);
+    load_updates(session.record_);
     load_window(session);
     session.turns_ = info_.turns;
     return session;
   }
 
- private:
   void check_model() {
     const auto compare = [&](const char* what, const std::string& expected, const std::string& found,
                              const char* advice) {
@@ -138,7 +165,7 @@ class SessionFile {
     };
     compare("shape", engine_.shape_id(), info_.shape_id, "");
     compare("weights", engine_.weights_id(), info_.weights_id,
-            "; the shapes fit: write the texts again with these weights");
+            "; the shapes fit: `mplus session rebuild` writes a session's texts again with these weights");
     const std::string dtype(dtype_name(engine_.layout().dtype));
     if (info_.dtype != dtype)
       fail(ErrorCode::model_mismatch, "{}: memory of type {}; this engine keeps {}", name_of(file_),
@@ -149,7 +176,7 @@ class SessionFile {
                                     bool check) {
     const DType types[] = {dtype};
     const io::Tensor& tensor = file_.at(name, types, shape);
-    if (check) verify(file_, tensor);
+    if (check) verify_tensor(file_, tensor);
     if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
       fail(ErrorCode::corrupt, "{}: tensor \"{}\" is not aligned to 8 bytes", name_of(file_), name);
     return tensor.bytes;
@@ -184,30 +211,54 @@ class SessionFile {
              name, r, view.birth[r], info_.updates);
   }
 
-  void load_memory(memory::Memory& memory) {
+  void load_short_term(memory::Memory& memory) {
     const memory::Layout& layout = engine_.layout();
-    std::vector<memory::RowsView> slots, store;
-    std::vector<std::int64_t> store_rows;
-    for (std::int64_t l = 0; l < layout.layers; ++l) {
+    std::vector<memory::RowsView> slots;
+    for (std::int64_t l = 0; l < layout.layers; ++l)
       slots.push_back(rows(fmt::format("short_term.{}.", l), layout.N, true));
-      if (slots.back().n != slots.front().n)
-        senseless(file_, "short_term", "layers differ in their number of rows");
-      if (!layout.has_long_term()) continue;
-      store.push_back(rows(fmt::format("long_term.{}.", l), std::numeric_limits<std::int32_t>::max(), false));
-      store_rows.push_back(store.back().n);
-    }
     memory.load_short_term(slots);
     load_tail(memory);
-    memory::LongTermStore long_term(layout);
-    const std::vector<std::int64_t> expiry = integers(file_, "expiry", 1);
-    if (static_cast<std::int64_t>(expiry.size()) != layout.layers)
+  }
+
+  // The store with its thresholds, which are set before its rows come.
+  memory::LongTermStore empty_store(std::int64_t width) {
+    const memory::Layout& layout = engine_.layout();
+    memory::LongTermStore store(layout);
+    const std::vector<std::int64_t> expiry = read_integers(file_, "expiry", width);
+    if (static_cast<std::int64_t>(expiry.size()) != layout.layers * width)
       senseless(file_, "expiry", "expected one per layer");
-    for (std::int64_t l = 0; l < layout.layers; ++l)
-      long_term.set_expiry(l, {.birth = expiry[static_cast<std::size_t>(l)], .ordinal = 0});
-    if (!store.empty())
-      long_term.adopt(std::make_shared<memory::Segment>(std::move(store), file_.owner()), store_rows);
-    memory.load_long_term(std::move(long_term));
-    memory.set_updates(info_.updates);
+    for (std::int64_t l = 0; l < layout.layers; ++l) {
+      const auto at = static_cast<std::size_t>(l * width);
+      store.set_expiry(l, {.birth = expiry[at], .ordinal = width == 2 ? expiry[at + 1] : 0});
+    }
+    return store;
+  }
+
+  memory::LongTermStore long_term_here() {
+    const memory::Layout& layout = engine_.layout();
+    memory::LongTermStore store = empty_store(1);
+    if (!layout.has_long_term()) return store;
+    std::vector<memory::RowsView> views;
+    std::vector<std::int64_t> counts;
+    for (std::int64_t l = 0; l < layout.layers; ++l) {
+      views.push_back(rows(fmt::format("long_term.{}.", l), std::numeric_limits<std::int32_t>::max(), false));
+      counts.push_back(views.back().n);
+    }
+    store.adopt(std::make_shared<memory::Segment>(std::move(views), file_.owner()), counts);
+    return store;
+  }
+
+  memory::LongTermStore long_term_of(std::vector<memory::LongTermStore::Replacement> segments) {
+    memory::LongTermStore store = empty_store(2);
+    for (auto& segment : segments) {
+      for (std::int64_t l = 0; l < engine_.layout().layers; ++l) {
+        memory::RowsView view = segment.segment->rows(l);
+        view.n = segment.rows[static_cast<std::size_t>(l)];
+        check_births(view, "segments");
+      }
+      store.adopt(std::move(segment.segment), segment.rows);
+    }
+    return store;
   }
 
   void load_tail(memory::Memory& memory) {
@@ -219,10 +270,10 @@ class SessionFile {
     memory.load_tail(n, {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
   }
 
-  void load_record(Record& record) {
-    const std::string names = bytes_of(file_, "source.names");
-    const std::string texts = bytes_of(file_, "source.texts");
-    const std::vector<std::int64_t> sources = integers(file_, "sources", 3);
+  void load_sources(Record& record) {
+    const std::string names = read_bytes(file_, "source.names");
+    const std::string texts = read_bytes(file_, "source.texts");
+    const std::vector<std::int64_t> sources = read_integers(file_, "sources", 3);
     std::int64_t name_at = 0, text_at = 0;
     for (std::size_t s = 0; s < sources.size(); s += 3) {
       const std::int64_t name_end = sources[s], text_end = sources[s + 1], speaker = sources[s + 2];
@@ -237,7 +288,6 @@ class SessionFile {
       name_at = name_end;
       text_at = text_end;
     }
-    load_updates(record);
   }
 
   void check_place(const Record& record, std::int64_t source, std::int64_t begin, std::int64_t end,
@@ -248,8 +298,8 @@ class SessionFile {
   }
 
   void load_updates(Record& record) {
-    const std::vector<std::int64_t> spans = integers(file_, "update.spans", 5);
-    const std::vector<std::int64_t> ends = integers(file_, "update.ends", 1);
+    const std::vector<std::int64_t> spans = read_integers(file_, "update.spans", 5);
+    const std::vector<std::int64_t> ends = read_integers(file_, "update.ends", 1);
     if (static_cast<std::int64_t>(ends.size()) != info_.updates)
       senseless(file_, "update.ends", "expected one per update");
     std::int64_t at = 0;
@@ -268,7 +318,7 @@ class SessionFile {
 
   void load_window(Session& session) {
     const memory::Layout& layout = engine_.layout();
-    const std::vector<std::int64_t> tokens = integers(file_, "window.tokens", 5);
+    const std::vector<std::int64_t> tokens = read_integers(file_, "window.tokens", 5);
     for (std::size_t i = 0; i < tokens.size(); i += 5) {
       if (tokens[i] < 0 || tokens[i] >= engine_.weights().config.vocab)
         senseless(file_, "window.tokens", "no such token");
@@ -296,7 +346,11 @@ class SessionFile {
 };
 
 Session Session::load(Engine& engine, const std::filesystem::path& file) {
-  return SessionFile(engine, file).load();
+  return SessionFile(engine, io::Safetensors::open(file)).load();
+}
+
+Session Session::load_state(Engine& engine, const io::Safetensors& file, StateParts parts) {
+  return SessionFile(engine, file).load(std::move(parts));
 }
 
 }  // namespace mplus::engine

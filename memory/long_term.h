@@ -42,7 +42,8 @@ class LongTermStore {
   // A layer's threshold for a store that is loaded from the segments as they are now.
   Expiry loaded_expiry(std::int64_t layer) const;
 
-  // The living rows [begin, begin + most) of segments [first, first + count), copied together, layer by layer.
+  // The living rows [begin, begin + most) of segments [first, first + count), copied together, layer by
+  // layer.
   std::vector<Rows> gather(const Layout& layout, std::size_t first, std::size_t count, std::int64_t begin,
                            std::int64_t most) const;
   // Puts segments with exactly the living rows of [first, first + count) in their place: what a file keeps

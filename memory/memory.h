@@ -34,8 +34,8 @@ class Memory {
   // block.
   void update(std::span<const NewRows> layers, const Drops* drops = nullptr);
 
-  // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs. Returns rows gone, over
-  // all layers. Rows written later may carry traces of them.
+  // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs. Returns rows gone,
+  // over all layers. Rows written later may carry traces of them.
   std::int64_t forget(const std::set<std::int64_t>& chunks);
   // The same long-term rows, kept elsewhere (LongTermStore::replace).
   void replace_segments(std::size_t first, std::size_t count, std::vector<LongTermStore::Replacement> by) {

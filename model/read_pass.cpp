@@ -180,8 +180,7 @@ void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
   w.reserve(std::max(rows, Workspace::kLogitRows));
   for (const Share& s : shares) {
     const ReadItem& item = *s.item;
-    const std::int64_t most =
-        (item.cache->assembled() ? item.cache->most_rows() : prefix_rows(item)) + s.T;
+    const std::int64_t most = (item.cache->assembled() ? item.cache->most_rows() : prefix_rows(item)) + s.T;
     item.cache->reserve(most);
     w.reserve_positions(most);
   }

@@ -1,7 +1,9 @@
 // Laws of a session.
 #include "mplus/engine/session.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -128,16 +130,125 @@ TEST(Session, ForkGoesItsOwnWay) {
 TEST(Session, EventsComeInOrderAndReplayToTheSameSession) {
   Engine engine(tiny_options());
   Session session(engine, 4);
-  std::vector<std::string> log;
+  struct Logged {
+    std::string what;
+    std::vector<io::TokenId> ids;
+    TextTaken text;
+  };
+  std::vector<Logged> log;
   session.set_event_sink([&](const Event& event) {
-    if (const auto* text = std::get_if<TextAppended>(&event))
-      log.push_back("text " + std::string(text->source));
-    if (std::holds_alternative<Flushed>(event)) log.emplace_back("flush");
+    Logged logged{"flush", {}, {}};
+    if (const auto* text = std::get_if<TextTaken>(&event)) {
+      logged = {fmt::format("{} {}..{}{}", text->source, text->token_begin, text->token_end,
+                            text->complete ? "" : "..."),
+                {text->ids.begin(), text->ids.end()},
+                *text};
+      if (!log.empty() && log.back().text.source == text->source &&
+          text->token_end > log.back().text.token_end)
+        log.pop_back();  // a document told again
+    }
+    log.push_back(std::move(logged));
   });
+  const auto long_ids = random_ids(2600, 3);
   session.remember_ids(random_ids(600, 1), "a");
   session.remember_ids(random_ids(4, 2), "b");
   session.flush();
-  EXPECT_EQ(log, (std::vector<std::string>{"text a", "text b", "flush"}));
+  int calls = 0;
+  const auto stopped = session.remember_ids(long_ids, "c", [&](auto, auto) { return ++calls <= 2; });
+  EXPECT_FALSE(stopped.complete);
+  session.remember_ids(random_ids(50, 4), "d");
+  session.remember(Document{.source = "c", .ids = long_ids, .first_token = stopped.token_end});
+  std::vector<std::string> words;
+  for (const Logged& logged : log) words.push_back(logged.what);
+  EXPECT_EQ(words, (std::vector<std::string>{"a 0..600", "b 0..4", "flush", "c 0..1020...", "d 0..50",
+                                             "c 1020..2600"}));
+  Session again(engine, 4);
+  for (const Logged& logged : log) {
+    if (logged.what == "flush") {
+      again.replay(Flushed{}, true);
+      continue;
+    }
+    const std::string source = logged.what.substr(0, 1);
+    TextTaken text = logged.text;
+    text.ids = logged.ids;
+    text.source = source;
+    again.replay(text, true);
+  }
+  expect_same_slots(session.memory(), again.memory());
+  EXPECT_EQ(next_tokens(session), next_tokens(again));
+  EXPECT_EQ(session.record().sources(), again.record().sources());
+}
+
+TEST(Session, ADocumentContinuedEqualsOneWrittenAtOnce) {
+  Engine engine(tiny_options());
+  const auto ids = random_ids(3000, 1);
+  for (const std::int64_t stop_after : {1, 2, 5}) {
+    Session whole(engine, 4), parts(engine, 4);
+    for (Session* session : {&whole, &parts}) session->remember_ids(random_ids(4, 2), "waits");
+    whole.remember_ids(ids, "text");
+    RememberResult result;
+    for (std::int64_t at = 0; at < 3000; at = result.token_end) {
+      std::int64_t calls = 0;
+      result = parts.remember(Document{.source = "text", .ids = ids, .first_token = at},
+                              [&](auto, auto) { return calls++ < stop_after; });
+    }
+    EXPECT_EQ(whole.memory().updates(), parts.memory().updates());
+    EXPECT_EQ(parts.record().sources(), 2);
+    expect_same_slots(whole.memory(), parts.memory());
+    EXPECT_EQ(next_tokens(whole), next_tokens(parts));
+  }
+}
+
+TEST(Session, ForgettingASourceLeavesNothingOfIt) {
+  Engine engine(tiny_options());
+  Session session(engine, 4);
+  session.remember_ids(random_ids(1000, 1), "first");
+  session.remember_ids(random_ids(1500, 2), "second");
+  session.remember_ids(random_ids(4, 3), "waits");
+  const Session before = session.fork();
+  const ForgetResult result = session.forget({1, 2});
+  EXPECT_EQ(result.window_tokens, 4);
+  EXPECT_TRUE(session.window().empty());
+  EXPECT_EQ(result.updates, 3);
+  EXPECT_EQ(session.record().source(1).name, "");
+  EXPECT_EQ(session.memory().tail_rows(), 0);
+  const std::int64_t K = engine.layout().K;
+  for (std::int64_t l = 0; l < engine.layout().layers; ++l) {
+    const memory::RowsView rows = session.memory().short_term(l);
+    for (std::int64_t r = 0; r < rows.n; ++r)
+      for (const Span& span : before.record().spans(memory::chunk_of(rows.birth[r], K)))
+        EXPECT_EQ(span.source, 0);
+  }
+  next_tokens(session);
+  session.remember_ids(random_ids(3000, 4), "more");
+  EXPECT_EQ(session.memory().short_term(0).n, engine.layout().N);
+  EXPECT_THROW(session.forget({9}), Error);
+}
+
+TEST(Session, StateFilesLeaveLongTermRowsAndTextsToTheirStore) {
+  Engine engine(tiny_options());
+  Session session(engine, 4);
+  session.remember_ids(random_ids(3000, 1), "text");
+  const auto folder = std::filesystem::temp_directory_path();
+  const auto file = folder / fmt::format("mplus_state_{}.safetensors", ::getpid());
+  session.save_state(file, {.metadata = {{"sources", "1"}, {"mine", "yes"}}, .integers = {{"x", {1, 2}}}});
+  const io::Safetensors opened = io::Safetensors::open(file);
+  EXPECT_EQ(opened.metadata().at("mine"), "yes");
+  EXPECT_EQ(read_integers(opened, "x"), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(opened.find("long_term.0.k"), nullptr);
+  EXPECT_EQ(opened.find("source.texts"), nullptr);
+  StateParts parts;
+  parts.sources.push_back(std::make_shared<const Source>(session.record().source(0)));
+  for (const memory::SegmentUse& use : session.memory().long_term().segments())
+    parts.segments.push_back({use.segment, use.used});
+  Session loaded = Session::load_state(engine, opened, std::move(parts));
+  expect_same_slots(session.memory(), loaded.memory());
+  EXPECT_EQ(next_tokens(session), next_tokens(loaded));
+  session.remember_ids(random_ids(3000, 2), "more");
+  loaded.remember_ids(random_ids(3000, 2), "more");
+  EXPECT_EQ(next_tokens(session), next_tokens(loaded));
+  EXPECT_THROW(Session::load(engine, file), Error) << "a state is no memory file";
+  std::filesystem::remove(file);
 }
 
 TEST(Session, InjectedDropsAreUsed) {
