@@ -70,7 +70,7 @@ model_tests_ran() {
 }
 
 tidy() {
-  find core io kernels memory model engine store cli -name '*.cpp' -print0 |
+  find core io kernels memory model engine store eval cli -name '*.cpp' -print0 |
     xargs -0 -r -n 4 -P "$jobs" clang-tidy-14 --quiet -p build/clang-warnings --warnings-as-errors='*'
 }
 
