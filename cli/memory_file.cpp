@@ -1,12 +1,6 @@
 #include "mplus/cli/memory_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <cstdlib>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
@@ -72,31 +66,8 @@ engine::Session open_session(engine::Engine& engine, const MemoryOptions& memory
   return engine::Session::load(engine, memory.file);
 }
 
-MemoryLock::MemoryLock(const fs::path& file) : file_(behind_links(file)), lock_(file_.string() + ".lock") {
-  for (;;) {
-    descriptor_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor_ < 0)
-      fail(ErrorCode::io, "{}: cannot write beside it: {}: {}", file.string(), lock_.string(),
-           std::strerror(errno));
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      ::close(descriptor_);
-      fail(ErrorCode::io, "{}: another process is writing this memory; wait for it, or use another file",
-           file.string());
-    }
-    // The holder before may have removed the file between our opening and our locking it: then ours is a lock
-    // on nothing.
-    struct stat ours {
-    }, there{};
-    if (::fstat(descriptor_, &ours) == 0 && ::stat(lock_.c_str(), &there) == 0 && ours.st_ino == there.st_ino)
-      return;
-    ::close(descriptor_);
-  }
-}
-
-MemoryLock::~MemoryLock() {
-  ::unlink(lock_.c_str());
-  ::close(descriptor_);
-}
+MemoryLock::MemoryLock(const fs::path& file)
+    : file_(behind_links(file)), lock_(file_.string() + ".lock", fmt::format("memory {}", file.string())) {}
 
 engine::Session MemoryLock::open(engine::Engine& engine, std::uint64_t seed) const {
   std::error_code ignored;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "mplus/cli/options.h"
+#include "mplus/core/file_lock.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::cli {
@@ -24,9 +25,6 @@ engine::Session open_session(engine::Engine& engine, const MemoryOptions& memory
 class MemoryLock {
  public:
   explicit MemoryLock(const std::filesystem::path& file);  // throws io if another process holds it
-  ~MemoryLock();
-  MemoryLock(const MemoryLock&) = delete;
-  MemoryLock& operator=(const MemoryLock&) = delete;
 
   const std::filesystem::path& file() const { return file_; }  // links followed
   // The session to go on with: the file's, or a new one.
@@ -34,8 +32,7 @@ class MemoryLock {
 
  private:
   std::filesystem::path file_;
-  std::filesystem::path lock_;
-  int descriptor_ = -1;
+  FileLock lock_;
 };
 
 }  // namespace mplus::cli

@@ -30,6 +30,7 @@ class Engine {
  public:
   explicit Engine(const EngineOptions& options);
 
+  const model::ModelFiles& files() const { return options_.files; }
   const model::Weights& weights() const { return *weights_; }
   model::Workspace& workspace() { return *workspace_; }
   kernels::Context& context() { return *context_; }

@@ -1,0 +1,80 @@
+// The journal: what happened to a session, in order, from which it can be made again. Texts stand in
+// `sources` and are shared by the forks of a session; an event that is no longer in force (undone, forgotten)
+// stays as a number without effect. Every function expects to be called inside the caller's transaction where
+// it writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mplus/engine/event.h"
+#include "mplus/store/database.h"
+
+namespace mplus::store {
+
+enum class EventKind { settings, text, turn, flush, forget, undo, rebuild, import };
+std::string_view event_kind_name(EventKind kind);
+
+struct StoredSource {
+  std::int64_t id = 0;
+  std::string name;
+  engine::Speaker speaker = engine::Speaker::document;
+  std::int64_t size = 0;
+  std::string sha256;
+  std::string text;
+  std::vector<io::TokenId> ids;
+};
+
+struct StoredEvent {
+  std::int64_t number = 0;
+  EventKind kind = EventKind::settings;
+  std::int64_t at = 0;  // milliseconds since 1970
+  std::optional<std::int64_t> undone_by = {};
+  std::optional<std::int64_t> source = {}, answer = {};
+  std::int64_t token_begin = 0, token_end = 0;
+  std::int64_t byte_begin = 0, byte_end = 0;
+  bool complete = true;
+  bool forgotten = false;
+  std::vector<io::TokenId> answer_ids = {};
+  std::vector<std::vector<std::int64_t>> recalled_births = {};
+  std::string details = "{}";  // JSON
+
+  bool in_force() const { return !undone_by && !forgotten; }
+};
+
+// Milliseconds since 1970 by the clock, never before what the store has seen: clocks go backwards.
+std::int64_t now_after(std::int64_t last);
+
+class Journal {
+ public:
+  Journal(Database& database, std::int64_t session) : database_(&database), session_(session) {}
+
+  // Adds an event behind the last one and returns its number.
+  std::int64_t append(StoredEvent event);
+  // More of the document of the last event was taken in.
+  void advance(std::int64_t number, std::int64_t token_end, std::int64_t byte_end, bool complete);
+  void mark_undone(std::int64_t number, std::int64_t by);
+  // An event in another form: token places, an answer's ids, what was recalled.
+  void renew(const StoredEvent& event);
+  // The events of this session lose these sources; who else still refers to one keeps it, otherwise its row
+  // is deleted. Returns the sources that are gone for good.
+  std::vector<std::int64_t> forget(const std::vector<std::int64_t>& sources);
+
+  std::int64_t last_number() const;                                // −1: none
+  std::vector<StoredEvent> events(std::int64_t after = -1) const;  // throws corrupt naming event and session
+  std::optional<StoredEvent> last() const;
+
+  std::int64_t add_source(const StoredSource& source);
+  StoredSource source(std::int64_t id) const;  // with its text; throws corrupt if it is not what was stored
+
+ private:
+  std::uint64_t checksum(const StoredEvent& event) const;
+  StoredEvent read(Statement& row) const;
+
+  Database* database_;
+  std::int64_t session_;
+};
+
+}  // namespace mplus::store
