@@ -22,6 +22,12 @@ std::string check_capacity(const std::string& text) {
   return fmt::format("expected a positive number or unlimited, found {}", io::shown(text));
 }
 
+std::vector<std::string> recall_names() {
+  std::vector<std::string> names;
+  for (const memory::RecallRule rule : memory::kRecallRules) names.emplace_back(recall_rule_name(rule));
+  return names;
+}
+
 template <class T>
 CLI::Validator at_least(T least) {
   return CLI::Range(least, std::numeric_limits<T>::max()).description("");
@@ -74,9 +80,23 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
   const std::string group = "Memory";
   command.add_option("--memory", options.file, file_help)->group(group)->type_name("FILE");
   add_choice(command, "--recall", options.recall,
-             "how long-term memory is searched; default: as the delta says",
-             {"consensus", "per-layer", "none"})
+             "how long-term memory is searched; default: as the delta says, with the words of what was read "
+             "where they are known",
+             recall_names())
       ->group(group);
+  command
+      .add_option("--words-weight", options.words_weight,
+                  "what words count beside the vote of the layers, with --recall hybrid")
+      ->group(group)
+      ->type_name("X")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6).description(""));
+  command
+      .add_option("--recall-chunks", options.recall_chunks,
+                  "with --recall oracle: the writes to recall first, by number")
+      ->group(group)
+      ->type_name("N,…")
+      ->delimiter(',');
 }
 
 void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
@@ -142,6 +162,9 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
                       .seed = seed};
   options.stop = sampling.stop;
   if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
+  options.words_weight = memory.words_weight;
+  options.oracle_chunks = memory.recall_chunks;
+  options.recall_seed = seed;
   return options;
 }
 

@@ -28,9 +28,15 @@ struct GenerateOptions {
   // says.
   std::optional<memory::RecallRule> recall;
   std::function<std::unique_ptr<memory::Recall>()> recall_strategy;
-  memory::Prior prior;                    // a score per chunk from outside, or none
-  const model::ReadTaps* taps = nullptr;  // look into the first pass
-  bool why = false;                       // fill Answer::why
+  // A score per chunk from outside: as it stands, or made from the question's own words (in a conversation
+  // the newest message). With either, a model trained for consensus recalls by hybrid.
+  memory::Prior prior;
+  std::function<memory::Prior(std::string_view question)> words;
+  double words_weight = 1;                  // λ: what the prior counts beside the vote
+  std::vector<std::int64_t> oracle_chunks;  // recalled first under the oracle rule
+  std::uint64_t recall_seed = 0;            // of the random rule
+  const model::ReadTaps* taps = nullptr;    // look into the first pass
+  bool why = false;                         // fill Answer::why
 };
 
 enum class StopReason { end_of_text, stop_string, max_tokens, context_full, cancelled };
@@ -51,7 +57,9 @@ struct Answer {
   std::string text;
   std::vector<io::TokenId> tokens;
   StopReason reason = StopReason::max_tokens;
-  std::vector<WhyChunk> why;                               // by falling vote
+  memory::RecallRule recall =
+      memory::RecallRule::none;  // as it was done; a strategy of the caller's own: none
+  std::vector<WhyChunk> why;     // by falling vote
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
   std::int64_t read_tokens = 0;                            // of `tokens`, those the model read back
   std::int64_t prompt_tokens = 0;

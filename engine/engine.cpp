@@ -18,8 +18,8 @@ memory::RecallRule recall_of(const model::Weights& weights) {
     return memory::RecallRule::per_layer;  // published checkpoints: the paper's rule
   const auto rule = memory::recall_rule_from_name(weights.memory->recall);
   if (!rule)
-    fail(ErrorCode::unsupported, "the delta asks for recall \"{}\"; known are none, per-layer and consensus",
-         weights.memory->recall);
+    fail(ErrorCode::unsupported, "the delta asks for recall \"{}\"; known are {}", weights.memory->recall,
+         memory::recall_rule_names());
   return *rule;
 }
 

@@ -1,8 +1,11 @@
 #include "mplus/engine/reading.h"
 
+#include "mplus/core/error.h"
 #include "mplus/engine/why.h"
 
 namespace mplus::engine {
+
+using memory::RecallRule;
 
 Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
                  const GenerateOptions& options)
@@ -16,9 +19,30 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
   if (options.recall_strategy) {
     recall_ = options.recall_strategy();
   } else {
-    const auto rule = options.recall.value_or(engine.default_recall());
-    if (rule != memory::RecallRule::none) recall_ = memory::make_recall(rule, engine.vote_options());
+    rule_ = chosen_rule();
+    if (rule_ == RecallRule::none) return;
+    recall_ = memory::make_recall(rule_, {.vote = engine.vote_options(),
+                                          .prior_weight = options.words_weight,
+                                          .seed = options.recall_seed,
+                                          .chunks = options.oracle_chunks});
   }
+}
+
+RecallRule Reading::chosen_rule() const {
+  RecallRule rule = options_->recall.value_or(engine_->default_recall());
+  if (!options_->recall && rule == RecallRule::consensus && options_->prior) rule = RecallRule::hybrid;
+  if (rule == RecallRule::hybrid && !options_->prior) rule = RecallRule::consensus;
+  if (rule == RecallRule::words && !options_->prior)
+    fail(ErrorCode::invalid_argument,
+         "recall by words needs the text of what was written; none is known here");
+  if (rule == RecallRule::oracle && options_->oracle_chunks.empty())
+    fail(ErrorCode::invalid_argument, "recall by oracle: expected the chunks to recall, found none");
+  if (rule == RecallRule::vector && !engine_->weights().vector_pool)
+    fail(
+        ErrorCode::unsupported,
+        "recall by vector: this model has no tensor \"vector_pool\", so it was not trained for it; recall by "
+        "consensus needs none");
+  return rule;
 }
 
 model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
@@ -34,15 +58,19 @@ void Reading::plan(const model::ReadItem& read) {
   bool anything_to_recall = false;
   for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
     anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
-  const bool scout_for_recall = recall_ && recall_->wants_scout() && anything_to_recall;
+  const bool plan_recall = recall_ && anything_to_recall;
+  const bool scout_for_recall = plan_recall && recall_->wants_scout();
   const bool scout_for_why = options_->why && memory_->layout().has_long_term();
-  if (!scout_for_recall && !scout_for_why) return;
-  const model::ScoutStates scout = model::scout_pass(engine_->workspace(), read, adapter_);
+  model::ScoutStates scout;
+  if (scout_for_recall || scout_for_why) scout = model::scout_pass(engine_->workspace(), read, adapter_);
   const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
-  if (scout_for_recall) recall_->plan(engine_->context(), *memory_, scout.layers, prior);
+  using Scouts = std::span<const memory::LayerQueries>;
+  if (plan_recall)
+    recall_->plan(engine_->context(), *memory_, scout_for_recall ? Scouts(scout.layers) : Scouts(), prior);
   if (scout_for_why)
     votes_ =
-        memory::vote_over_everything(engine_->context(), *memory_, scout.layers, engine_->vote_options());
+        memory::vote_over_everything(engine_->context(), *memory_, scout.layers, engine_->vote_options(),
+                                     plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
 }
 
 void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
@@ -60,6 +88,10 @@ void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_b
   read.taps = options_->taps;
   model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
   recalled_ = cache_.recalled();
+  ordinals_.assign(recalled_.size(), {});
+  for (std::size_t l = 0; l < recalled_.size(); ++l)
+    for (const memory::RecalledRow& row : recalled_[l])
+      ordinals_[l].push_back(memory::ordinal_of(*memory_, static_cast<std::int64_t>(l), row.id));
 }
 
 void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
@@ -69,7 +101,7 @@ void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
 
 void Reading::memory_changed() {
   cache_.clear();
-  if (recall_) recall_ = memory::recall_births(recalled_births());
+  if (recall_) recall_ = memory::recall_ordinals(ordinals_);
 }
 
 std::vector<std::vector<std::int64_t>> Reading::recalled_births() const {

@@ -27,8 +27,10 @@ class Reading {
 
   std::vector<WhyChunk> why(const Record& record) const;
   std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
+  memory::RecallRule rule() const { return rule_; }
 
  private:
+  memory::RecallRule chosen_rule() const;
   void plan(const model::ReadItem& item);
   model::ReadItem item(std::span<const io::TokenId> tokens);
 
@@ -37,9 +39,11 @@ class Reading {
   memory::WindowRows* rows_;
   const GenerateOptions* options_;
   model::Adapter adapter_;
+  memory::RecallRule rule_ = memory::RecallRule::none;
   std::unique_ptr<memory::Recall> recall_;
   model::AttentionCache cache_;
-  std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L], kept when the cache is assembled anew
+  std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
+  std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
   memory::Votes votes_;                                     // over everything, if asked why
 };
 

@@ -51,6 +51,13 @@ class AnswerText {
   StopReason reason_ = StopReason::max_tokens;
 };
 
+// The options with the prior that the question's own words give.
+GenerateOptions asking(GenerateOptions options, std::string_view question) {
+  if (!options.prior && options.words) options.prior = options.words(question);
+  options.words = nullptr;
+  return options;
+}
+
 }  // namespace
 
 std::string_view stop_reason_name(StopReason reason) {
@@ -76,7 +83,7 @@ Answer Session::generate(std::string_view text, const GenerateOptions& options) 
   const auto bos = engine_->tokenizer().bos();
   if (!engine_->has_memory() && engine_->weights().config.add_bos && bos)
     prompt.insert(prompt.begin(), WindowToken{.id = *bos, .source = source});
-  return answer_prompt(prompt, options);
+  return answer_prompt(prompt, asking(options, text));
 }
 
 Answer Session::generate_ids(std::span<const io::TokenId> ids, const GenerateOptions& options) {
@@ -109,7 +116,7 @@ Answer Session::ask(std::string_view question, const GenerateOptions& options) {
   }
   std::string text = prompt;
   if (const std::size_t at = text.find("{q}"); at != std::string::npos) text.replace(at, 3, question);
-  GenerateOptions with_stop = options;
+  GenerateOptions with_stop = asking(options, question);
   if (!engine_->weights().memory->stop.empty()) with_stop.stop.push_back(engine_->weights().memory->stop);
   return generate(text, with_stop);
 }
@@ -175,7 +182,7 @@ Answer Session::turn(std::string_view message, const GenerateOptions& options, c
   append_prompt(open);
   const std::int64_t message_end = window_size() - opening;
   Answer answer = run(std::max<std::int64_t>(0, message_end - from_end_begin), message_end - from_end_end,
-                      source, options, told);
+                      source, asking(options, message), told);
   record_.replace_source(source, {"conversation", Speaker::assistant, answer.text});
   for (WindowToken& t : window_)
     if (t.source == source) t.byte_end = std::min(t.byte_end, static_cast<std::int64_t>(answer.text.size()));
@@ -187,9 +194,7 @@ Answer Session::turn(std::string_view message, const GenerateOptions& options, c
   }
   append_prompt(close);
   ++turns_;
-  const std::string_view rule =
-      options.recall_strategy ? ""
-                              : memory::recall_rule_name(options.recall.value_or(engine_->default_recall()));
+  const std::string_view rule = options.recall_strategy ? "" : memory::recall_rule_name(answer.recall);
   emit(TurnTaken{.message = message,
                  .answer = answer.text,
                  .answer_ids = answer.tokens,
@@ -213,6 +218,9 @@ void Session::replay(const Event& event, bool as_recalled) {
   } else if (const auto* told = std::get_if<TurnTaken>(&event)) {
     GenerateOptions options;
     options.recall = memory::recall_rule_from_name(told->recall);
+    // What these two went by is not in the event.
+    if (options.recall == memory::RecallRule::words || options.recall == memory::RecallRule::oracle)
+      options.recall.reset();
     if (as_recalled)
       options.recall_strategy = [&] {
         return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});
@@ -245,6 +253,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
                   std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
   answer.recalled_births = reading.recalled_births();
   answer.prefill_seconds = seconds_since(start);
+  answer.recall = reading.rule();
   if (options.why) answer.why = reading.why(record_);
   const auto decode_start = std::chrono::steady_clock::now();
   const StepFunction step = [&](bool memory_changed, io::TokenId id) {

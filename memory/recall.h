@@ -1,11 +1,10 @@
 // Recall: which long-term rows a read brings back. One Recall object lives for one read: `plan` is called
-// once with the scout pass's states if it wants one and the store holds anything, then `rows` inside the pass
-// for each layer, from the lowest to the highest (layer l's queries depend on what lower layers recalled).
-// Either may be trivial.
+// once if the store holds anything, with the scout pass's states if it wants them, then `rows` inside the
+// pass for each layer, from the lowest to the highest (layer l's queries depend on what lower layers
+// recalled). Either may be trivial. docs/recall.md says what the rules are.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,19 +14,10 @@
 
 #include "mplus/kernels/context.h"
 #include "mplus/memory/memory.h"
+#include "mplus/memory/scores.h"
 #include "mplus/memory/vote.h"
 
 namespace mplus::memory {
-
-// What a layer knows of the question: states of the T tokens that ask (the scouts).
-struct LayerQueries {
-  std::int64_t T = 0;
-  const float* retriever = nullptr;  // [T, d_r]; null in a layer without a retriever
-  const float* attention = nullptr;  // [T, H·e], before RoPE
-};
-
-// A score per chunk from outside (such as a full-text index), or none.
-using Prior = std::function<double(std::int64_t chunk)>;
 
 struct RecalledRow {
   RowId id;
@@ -40,41 +30,55 @@ class Recall {
   virtual ~Recall() = default;
 
   virtual bool wants_scout() const { return false; }
+  // `scout`: of every layer, or empty if none is wanted. `prior`: null if there is none.
   virtual void plan(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
                     const Prior* prior);
   // At most K0 rows, in the order in which they are attended to: by birth. Not called in a layer without a
   // retriever.
   virtual std::vector<RecalledRow> rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
                                         const LayerQueries& queries) = 0;
-  virtual const Votes* votes() const { return nullptr; }  // of the chunks, where the rule has them
+  // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has them.
+  virtual const Votes* votes() const { return nullptr; }
+  virtual std::span<const ScoredRows> scores() const { return {}; }
 };
 
-enum class RecallRule { none, per_layer, consensus };
+enum class RecallRule {
+  none,
+  per_layer,  // the paper's: each layer takes the rows its own queries score best
+  consensus,  // the layers vote on chunks
+  hybrid,     // vote and prior together
+  words,      // the prior alone
+  random,     // rows drawn by seed
+  attention,  // each layer takes the rows with the highest query · key product
+  oracle,     // given chunks first, then by vote
+  vector,     // one vector a chunk, cosine with the question's
+};
+
+inline constexpr RecallRule kRecallRules[] = {
+    RecallRule::hybrid, RecallRule::consensus, RecallRule::words,  RecallRule::per_layer, RecallRule::none,
+    RecallRule::random, RecallRule::attention, RecallRule::oracle, RecallRule::vector};
 
 std::optional<RecallRule> recall_rule_from_name(std::string_view name);
 std::string_view recall_rule_name(RecallRule rule);
+std::string recall_rule_names();  // all of them, for messages
 
-std::unique_ptr<Recall> make_recall(RecallRule rule, VoteOptions options = {});
+struct RecallOptions {
+  VoteOptions vote;
+  double prior_weight = 1;           // λ of hybrid
+  std::uint64_t seed = 0;            // of random
+  std::vector<std::int64_t> chunks;  // of oracle, best first
+};
+
+std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});
 
 // Recalls the rows of these births in each layer, in this order, whatever is asked: replaying a recorded
-// read.
+// read. A birth that stands there twice means two rows of that birth (loaded checkpoints have such)
+// in store order, or one row twice where there is but one.
 std::unique_ptr<Recall> recall_births(std::vector<std::vector<std::int64_t>> births_by_layer);
 
-// score(j) = mean over the query's tokens of sigmoid(q_t · key_j) for every living row of a layer's long-term
-// store, in store order, and for its short-term slots.
-struct ScoredRows {
-  std::vector<RowId> ids;  // empty for short-term slots
-  std::vector<std::int64_t> births;
-  std::vector<float> scores;
-  LayerScores view() const { return {births, scores}; }
-};
-ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
-                           const LayerQueries& queries);
-ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
-                            const LayerQueries& queries);
-
-// The vote over short- and long-term rows together: what is shown to people.
-Votes vote_over_everything(kernels::Context& context, const Memory& memory,
-                           std::span<const LayerQueries> scout, const VoteOptions& options = {});
+// The same for rows by their number in the life of the store, which no other row has; those that have
+// expired are left out.
+std::unique_ptr<Recall> recall_ordinals(std::vector<std::vector<std::int64_t>> ordinals_by_layer);
+std::int64_t ordinal_of(const Memory& memory, std::int64_t layer, RowId id);
 
 }  // namespace mplus::memory

@@ -3,56 +3,79 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "mplus/core/error.h"
-#include "mplus/memory/layout.h"
+#include "mplus/memory/chunk_slots.h"
 
 namespace mplus::memory {
 namespace {
 
+// Sums of scores are integers in units of 2⁻⁴⁰: exact, so that they do not depend on the order of the rows.
+constexpr float kUnit = 0x1p40f;
+constexpr float kLargest = 0x1p20f;  // scores are at most 1; what is no number counts as 0
+
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-struct ChunkScore {
-  std::int64_t chunk;
-  double score;
+std::int64_t units(float score) {
+  return std::abs(score) < kLargest ? static_cast<std::int64_t>(score * kUnit) : 0;
+}
+
+struct Mean {
+  std::int64_t sum = 0;
+  std::int64_t rows = 0;
+  double value() const { return static_cast<double>(sum) / static_cast<double>(rows) / double{kUnit}; }
 };
 
-// c_l(u): the mean of a chunk's (best) scores, for the chunks this layer holds.
-std::vector<ChunkScore> chunk_scores(const LayerScores& layer, std::int64_t K, std::int64_t top) {
-  std::vector<std::pair<std::int64_t, float>> rows(layer.births.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = {chunk_of(layer.births[i], K), layer.scores[i]};
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  });
-  std::vector<ChunkScore> chunks;
-  for (std::size_t i = 0; i < rows.size();) {
-    const std::int64_t chunk = rows[i].first;
-    double sum = 0;
-    std::int64_t taken = 0;
-    for (; i < rows.size() && rows[i].first == chunk; ++i) {
-      if (top > 0 && taken == top) continue;
-      sum += static_cast<double>(rows[i].second);
-      ++taken;
-    }
-    chunks.push_back({chunk, sum / static_cast<double>(taken)});
+void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots) {
+  for (std::size_t i = 0; i < layer.births.size(); ++i) {
+    Mean& chunk = chunks[slots.of_birth(layer.births[i])];
+    chunk.sum += units(layer.scores[i]);
+    ++chunk.rows;
   }
-  return chunks;
 }
 
-void standardise(std::vector<ChunkScore>& chunks) {
-  const auto n = static_cast<double>(chunks.size());
-  double mean = 0;
-  for (const auto& c : chunks) mean += c.score / n;
-  double variance = 0;
-  for (const auto& c : chunks) variance += (c.score - mean) * (c.score - mean) / n;
+void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
+              std::int64_t top) {
+  std::vector<std::vector<std::int64_t>> scores(chunks.size());
+  for (std::size_t i = 0; i < layer.births.size(); ++i)
+    scores[slots.of_birth(layer.births[i])].push_back(units(layer.scores[i]));
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const auto n = std::min(static_cast<std::ptrdiff_t>(top), std::ssize(scores[c]));
+    std::partial_sort(scores[c].begin(), scores[c].begin() + n, scores[c].end(), std::greater<>());
+    chunks[c] = {std::accumulate(scores[c].begin(), scores[c].begin() + n, std::int64_t{0}), n};
+  }
+}
+
+// (value − mean) / (sd + 1e−6) over the values that are numbers; the others stay as they are.
+void standardise(std::vector<double>& values) {
+  double n = 0, mean = 0, variance = 0;
+  for (const double v : values) n += std::isnan(v) ? 0 : 1;
+  for (const double v : values) mean += std::isnan(v) ? 0 : v / n;
+  for (const double v : values) variance += std::isnan(v) ? 0 : (v - mean) * (v - mean) / n;
   const double sd = std::sqrt(variance);
-  for (auto& c : chunks) c.score = (c.score - mean) / (sd + 1e-6);
+  for (double& v : values) v = (v - mean) / (sd + 1e-6);
 }
 
-// Row indices by falling score, ties older first (then store order).
-std::vector<std::int64_t> by_score(const LayerScores& layer, std::vector<std::int64_t> rows,
-                                   std::int64_t wanted) {
+// z_l(u) by slot, NaN for the chunks this layer does not hold.
+std::vector<double> layer_votes(const LayerScores& layer, const ChunkSlots& slots, std::int64_t top) {
+  std::vector<Mean> chunks(slots.size());
+  if (top > 0) {
+    sum_best(chunks, layer, slots, top);
+  } else {
+    sum_all(chunks, layer, slots);
+  }
+  std::vector<double> z(chunks.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t c = 0; c < z.size(); ++c)
+    if (chunks[c].rows > 0) z[c] = chunks[c].value();
+  standardise(z);
+  return z;
+}
+
+// The `wanted` best rows by score, ties older first, then in store order.
+void keep_best(const LayerScores& layer, std::vector<std::int64_t>& rows, std::int64_t wanted) {
+  if (wanted >= std::ssize(rows)) return;
   const auto better = [&](std::int64_t a, std::int64_t b) {
     if (layer.scores[index(a)] != layer.scores[index(b)])
       return layer.scores[index(a)] > layer.scores[index(b)];
@@ -60,11 +83,8 @@ std::vector<std::int64_t> by_score(const LayerScores& layer, std::vector<std::in
       return layer.births[index(a)] < layer.births[index(b)];
     return a < b;
   };
-  if (wanted < static_cast<std::int64_t>(rows.size())) {
-    std::nth_element(rows.begin(), rows.begin() + wanted, rows.end(), better);
-    rows.resize(index(wanted));
-  }
-  return rows;
+  std::nth_element(rows.begin(), rows.begin() + wanted, rows.end(), better);
+  rows.resize(index(wanted));
 }
 
 void sort_by_birth(const LayerScores& layer, std::vector<std::int64_t>& rows) {
@@ -74,55 +94,100 @@ void sort_by_birth(const LayerScores& layer, std::vector<std::int64_t>& rows) {
   });
 }
 
+// The rows of each of these chunks, in the chunks' order: one look at every row.
+std::vector<std::vector<std::int64_t>> rows_of(const LayerScores& layer, std::span<const std::int64_t> chunks,
+                                               std::int64_t K) {
+  std::vector<std::pair<std::int64_t, std::size_t>> first_births;  // ascending, with the chunk's place
+  for (std::size_t place = 0; place < chunks.size(); ++place)
+    first_births.emplace_back(chunks[place] * K, place);
+  std::sort(first_births.begin(), first_births.end());
+  std::vector<std::vector<std::int64_t>> rows(chunks.size());
+  for (std::size_t i = 0; i < layer.births.size(); ++i) {
+    const std::int64_t birth = layer.births[i];
+    auto at = std::upper_bound(first_births.begin(), first_births.end(), birth,
+                               [](std::int64_t b, const auto& chunk) { return b < chunk.first; });
+    if (at == first_births.begin() || birth - (--at)->first >= K) continue;
+    rows[at->second].push_back(static_cast<std::int64_t>(i));
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> Votes::order() const {
-  std::vector<std::int64_t> chunks(votes.size());
-  std::iota(chunks.begin(), chunks.end(), first_chunk);
-  std::stable_sort(chunks.begin(), chunks.end(),
-                   [&](std::int64_t a, std::int64_t b) { return (*this)[a] > (*this)[b]; });
-  return chunks;
+  std::vector<std::size_t> places(chunks.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::stable_sort(places.begin(), places.end(),
+                   [&](std::size_t a, std::size_t b) { return votes[a] > votes[b]; });
+  std::vector<std::int64_t> result(chunks.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = chunks[places[i]];
+  return result;
+}
+
+bool Votes::contains(std::int64_t chunk) const {
+  return std::binary_search(chunks.begin(), chunks.end(), chunk);
+}
+
+std::size_t Votes::place(std::int64_t chunk) const {
+  const auto at = std::lower_bound(chunks.begin(), chunks.end(), chunk);
+  MPLUS_CHECK(at != chunks.end() && *at == chunk, "there is no vote on chunk {}", chunk);
+  return static_cast<std::size_t>(at - chunks.begin());
 }
 
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
            const VoteOptions& options) {
   MPLUS_CHECK(options.layer_weights.empty() || options.layer_weights.size() == layers.size(),
               "{} weights for {} layers", options.layer_weights.size(), layers.size());
-  Votes result;
-  std::int64_t first = 0;
-  for (const auto& layer : layers)
-    for (std::int64_t birth : layer.births) first = std::min(first, chunk_of(birth, K));
-  result.first_chunk = first;
-  result.votes.assign(index(std::max<std::int64_t>(0, newest_chunk - first + 1)), 0.0);
+  ChunkSlots slots(K, newest_chunk);
+  for (const LayerScores& layer : layers) slots.add(layer.births);
+  Votes result{.chunks = slots.chunks(),
+               .votes = std::vector<double>(slots.size(), 0.0),
+               .held = std::vector<bool>(slots.size(), false),
+               .layers = {}};
   double total_weight = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const double weight = options.layer_weights.empty() ? 1.0 : options.layer_weights[l];
     total_weight += weight;
-    auto chunks = chunk_scores(layers[l], K, options.top);
-    standardise(chunks);
-    for (const auto& c : chunks) result.votes[index(c.chunk - first)] += weight * c.score;
+    std::vector<double> z = layer_votes(layers[l], slots, options.top);
+    for (std::size_t c = 0; c < z.size(); ++c) {
+      if (std::isnan(z[c])) continue;
+      result.votes[c] += weight * z[c];
+      result.held[c] = true;
+    }
+    if (options.keep_layers) result.layers.push_back(std::move(z));
   }
   if (total_weight > 0)
     for (double& v : result.votes) v /= total_weight;
   return result;
 }
 
+Votes with_prior(Votes votes, const Prior& prior, double weight) {
+  std::vector<double> vote(votes.chunks.size(), std::numeric_limits<double>::quiet_NaN()), outside = vote;
+  for (std::size_t c = 0; c < vote.size(); ++c) {
+    if (!votes.held[c]) continue;
+    vote[c] = votes.votes[c];
+    outside[c] = prior(votes.chunks[c]);
+  }
+  standardise(vote);
+  standardise(outside);
+  for (std::size_t c = 0; c < vote.size(); ++c)
+    if (votes.held[c]) votes.votes[c] = vote[c] + weight * outside[c];
+  return votes;
+}
+
 std::vector<std::int64_t> take_by_chunk(const LayerScores& layer, std::span<const std::int64_t> chunk_order,
                                         std::int64_t K, std::int64_t K0) {
-  std::vector<std::int64_t> rows(layer.births.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  sort_by_birth(layer, rows);
   std::vector<std::int64_t> taken;
-  for (std::int64_t chunk : chunk_order) {
-    const auto left = K0 - static_cast<std::int64_t>(taken.size());
-    if (left <= 0) break;
-    const auto begin = std::lower_bound(
-        rows.begin(), rows.end(), chunk,
-        [&](std::int64_t row, std::int64_t c) { return chunk_of(layer.births[index(row)], K) < c; });
-    auto end = begin;
-    while (end != rows.end() && chunk_of(layer.births[index(*end)], K) == chunk) ++end;
-    const auto share = by_score(layer, {begin, end}, left);
-    taken.insert(taken.end(), share.begin(), share.end());
+  // A few chunks fill K0 as a rule; where they are nearly forgotten more are looked at.
+  std::size_t looked_at = 0;
+  for (std::size_t batch = index(K0 / K + 8); looked_at < chunk_order.size(); batch *= 4) {
+    const auto chunks = chunk_order.subspan(looked_at, std::min(batch, chunk_order.size() - looked_at));
+    looked_at += chunks.size();
+    for (std::vector<std::int64_t>& rows : rows_of(layer, chunks, K)) {
+      keep_best(layer, rows, K0 - std::ssize(taken));
+      taken.insert(taken.end(), rows.begin(), rows.end());
+    }
+    if (std::ssize(taken) >= K0) break;
   }
   sort_by_birth(layer, taken);
   return taken;
@@ -131,7 +196,7 @@ std::vector<std::int64_t> take_by_chunk(const LayerScores& layer, std::span<cons
 std::vector<std::int64_t> take_best(const LayerScores& layer, std::int64_t K0) {
   std::vector<std::int64_t> rows(layer.births.size());
   std::iota(rows.begin(), rows.end(), 0);
-  rows = by_score(layer, std::move(rows), K0);
+  keep_best(layer, rows, K0);
   sort_by_birth(layer, rows);
   return rows;
 }

@@ -1,13 +1,17 @@
 // The vote of the layers on chunks (docs/architecture.md, "Recall"). A chunk is written into all layers at
 // once, so each layer's scores say something about the same text: standardised per layer, they are averaged
-// into one vote a chunk.
+// into one vote a chunk. Nothing here depends on the order in which rows are listed.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace mplus::memory {
+
+// A score per chunk from outside (such as a full-text index), or none.
+using Prior = std::function<double(std::int64_t chunk)>;
 
 // Scores of one layer's rows, in any order.
 struct LayerScores {
@@ -18,23 +22,29 @@ struct LayerScores {
 struct VoteOptions {
   std::vector<double> layer_weights;  // empty: all 1
   std::int64_t top = 0;               // a chunk's score is the mean of its `top` best rows; 0: of all
+  bool keep_layers = false;           // fill Votes::layers
 };
 
-// Votes for the chunks first … first + votes.size() − 1; a chunk that no layer holds has vote 0.
+// One vote for every chunk that rows lead to and for every update so far; one that no layer holds has vote 0.
 struct Votes {
-  std::int64_t first_chunk = 0;
-  std::vector<double> votes;
+  std::vector<std::int64_t> chunks;         // ascending
+  std::vector<double> votes;                // of each
+  std::vector<bool> held;                   // of each: some layer has rows of it
+  std::vector<std::vector<double>> layers;  // [L] of each chunk's z, NaN where the layer has none; if kept
 
   std::vector<std::int64_t> order() const;  // chunks by falling vote, ties older first
-  double operator[](std::int64_t chunk) const { return votes[static_cast<std::size_t>(chunk - first_chunk)]; }
-  bool contains(std::int64_t chunk) const {
-    return chunk >= first_chunk && chunk < first_chunk + static_cast<std::int64_t>(votes.size());
-  }
+  bool contains(std::int64_t chunk) const;
+  double operator[](std::int64_t chunk) const { return votes[place(chunk)]; }
+  std::size_t place(std::int64_t chunk) const;  // in the vectors; the chunk must be contained
 };
 
-// Chunks up to `newest_chunk` are listed even when no layer holds them.
+// Updates up to `newest_chunk` are listed even when no layer holds them.
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
            const VoteOptions& options = {});
+
+// total(u) = standardised vote(u) + weight · standardised prior(u), both over the chunks held. Chunks that
+// are not held keep vote 0.
+Votes with_prior(Votes votes, const Prior& prior, double weight);
 
 // One layer's share of a recall: its rows of the best chunk, then of the next, until K0 are taken; the last
 // chunk gives its best-scored rows (tie: older first). Returns indices into the layer's arrays, in order of

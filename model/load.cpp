@@ -106,6 +106,7 @@ void load_memory_parts(Weights& w, const TensorSource& source) {
     const float* weights = source.vector(w, "vote_weights", c.layers);
     w.vote_weights.assign(weights, weights + votes->elements());
   }
+  if (source.find("vector_pool")) w.vector_pool = source.vector(w, "vector_pool", c.layers * c.hidden);
 }
 
 void check_sizes(const io::MemoryConfig& m, const std::string& file) {

@@ -1,6 +1,9 @@
 #include "mplus/model/read_pass.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "mplus/core/error.h"
 #include "mplus/io/dequantise.h"
@@ -41,15 +44,30 @@ std::int64_t prefix_rows(const ReadItem& item) {
   return rows;
 }
 
-memory::LayerQueries scout_queries(Workspace& w, const Share& s, const Layer& layer) {
+// Softmax over the scouts of their products with the layer's vector: [T].
+void pool_shares(float* shares, const float* xn, std::int64_t T, const float* vector, std::int64_t d) {
+  float most = -std::numeric_limits<float>::infinity(), sum = 0;
+  for (std::int64_t t = 0; t < T; ++t)
+    most = std::max(most, shares[t] = std::inner_product(vector, vector + d, xn + t * d, 0.0f));
+  for (std::int64_t t = 0; t < T; ++t) sum += shares[t] = std::exp(shares[t] - most);
+  for (std::int64_t t = 0; t < T; ++t) shares[t] /= sum;
+}
+
+memory::LayerQueries scout_queries(Workspace& w, const Share& s, std::int64_t l) {
   const io::ModelConfig& c = w.weights().config;
-  memory::LayerQueries queries;
-  queries.T = s.item->scouts_end - s.item->scouts_begin;
+  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
   const std::int64_t at = s.at + s.item->scouts_begin;
-  queries.attention = w.q.data() + at * c.heads * c.head_size;
-  if (queries.T > 0 && !layer.query.empty()) {
-    retriever_project(w, w.query.data(), w.xn.data() + at * c.hidden, queries.T, layer.query, false);
-    queries.retriever = w.query.data();
+  const float* xn = w.xn.data() + at * c.hidden;
+  memory::LayerQueries queries{.T = s.item->scouts_end - s.item->scouts_begin,
+                               .attention = w.q.data() + at * c.heads * c.head_size,
+                               .heads = c.heads,
+                               .head_size = c.head_size};
+  if (queries.T == 0 || layer.query.empty()) return queries;
+  retriever_project(w, w.query.data(), xn, queries.T, layer.query, false);
+  queries.retriever = w.query.data();
+  if (const float* vectors = w.weights().vector_pool) {
+    pool_shares(w.pool.data(), xn, queries.T, vectors + l * c.hidden, c.hidden);
+    queries.pool = w.pool.data();
   }
   return queries;
 }
@@ -135,11 +153,10 @@ void tap_attention(Workspace& w, const Share& s, std::int64_t l) {
 
 void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter) {
   const ReadItem& item = *s.item;
-  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
   const kernels::KvShape shape = w.kv_shape();
   const bool tapped = item.taps && item.taps->queries;
   memory::LayerQueries queries;
-  if (tapped || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, layer);
+  if (tapped || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
   if (tapped) item.taps->queries(l, queries);
   if (!item.cache->assembled()) assemble(w, s, l, queries, adapter);
   append_tokens(w, s, l);
@@ -228,15 +245,18 @@ ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter) {
   const std::int64_t d_r = w.weights().memory ? w.weights().memory->d_r : 0;
   states.retriever.resize(layers);
   states.attention.resize(layers);
+  states.pool.resize(layers);
   states.layers.resize(layers);
   ReadTaps taps;
   taps.queries = [&](std::int64_t layer, const memory::LayerQueries& queries) {
     const auto l = static_cast<std::size_t>(layer);
     if (queries.retriever) states.retriever[l].assign(queries.retriever, queries.retriever + queries.T * d_r);
     states.attention[l].assign(queries.attention, queries.attention + queries.T * width);
-    states.layers[l] = {.T = queries.T,
-                        .retriever = queries.retriever ? states.retriever[l].data() : nullptr,
-                        .attention = states.attention[l].data()};
+    if (queries.pool) states.pool[l].assign(queries.pool, queries.pool + queries.T);
+    states.layers[l] = queries;
+    states.layers[l].retriever = queries.retriever ? states.retriever[l].data() : nullptr;
+    states.layers[l].attention = states.attention[l].data();
+    states.layers[l].pool = queries.pool ? states.pool[l].data() : nullptr;
   };
   AttentionCache cache(w.weights().config.layers, w.kv_shape());
   ReadItem scout = item;

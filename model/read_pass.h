@@ -49,6 +49,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
 struct ScoutStates {
   std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
   std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]
+  std::vector<AlignedVector<float>> pool;       // [L] of [T], empty where the weights bring none
   std::vector<memory::LayerQueries> layers;     // views of the above
 };
 ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter);

@@ -176,6 +176,9 @@ void save_delta(const Weights& w, const fs::path& file, std::optional<DType> dty
   add_memory_parts(out, w);
   if (!w.vote_weights.empty())
     out.add_f32("vote_weights", {w.config.layers}, {w.vote_weights.begin(), w.vote_weights.end()});
+  if (w.vector_pool)
+    out.add_f32("vector_pool", {w.config.layers, w.config.hidden},
+                {w.vector_pool, w.vector_pool + w.config.layers * w.config.hidden});
   out.write(file, io::delta_metadata(*w.memory));
 }
 

@@ -68,6 +68,8 @@ struct Weights {
   const float* final_norm = nullptr;  // [d]
   const float* positional = nullptr;  // [d], added to the rows an update writes
   std::vector<double> vote_weights;   // [L] or empty
+  const float* vector_pool =
+      nullptr;  // [L, d]: a scout's share in the question's one vector; null: not trained
   std::optional<InitialMemory> initial_memory;
   float lora_scale = 0;  // α / r
 

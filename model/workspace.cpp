@@ -71,6 +71,7 @@ void Workspace::reserve(std::int64_t rows) {
   sized(lora, weights_->memory->lora.rank);
   sized(query, weights_->memory->d_r);
   sized(query_hidden, 2 * weights_->memory->d_r);
+  sized(pool, 1);
 }
 
 void Workspace::project_bos() {

@@ -57,6 +57,7 @@ class Workspace {
   AlignedVector<float> lora;                // [rows, r]
   AlignedVector<float> query;               // [rows, d_r]
   AlignedVector<float> query_hidden;        // [rows, 2·d_r]
+  AlignedVector<float> pool;                // [rows]         scouts' shares in one query vector
   AlignedVector<float> logits;              // [kLogitRows, V]
   AlignedVector<float> kv_keys, kv_values;  // one session's attention cache of one layer in a write pass
   std::vector<const void*> k_rows, v_rows;  // row pointers for append_rows

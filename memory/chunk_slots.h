@@ -1,0 +1,37 @@
+// Numbers chunks without gaps, oldest first, so that sums over a chunk's rows are array accesses: one slot
+// for each of the updates 0 … newest, and one for every other chunk that rows lead to (what a checkpoint
+// brought: negative, and as far apart as its ages are).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mplus/memory/layout.h"
+
+namespace mplus::memory {
+
+class ChunkSlots {
+ public:
+  ChunkSlots(std::int64_t K, std::int64_t newest_chunk);
+  void add(std::span<const std::int64_t> births);  // of every layer, before slots are asked for
+
+  std::size_t size() const { return older_.size() + updates_ + newer_.size(); }
+  std::size_t of_birth(std::int64_t birth) const {
+    const std::int64_t chunk = chunk_of(birth, K_);
+    if (chunk >= 0 && static_cast<std::uint64_t>(chunk) < updates_)
+      return older_.size() + static_cast<std::size_t>(chunk);
+    return of_other(chunk);
+  }
+  std::int64_t chunk(std::size_t slot) const;
+  std::vector<std::int64_t> chunks() const;  // by slot
+
+ private:
+  std::size_t of_other(std::int64_t chunk) const;
+
+  std::int64_t K_;
+  std::size_t updates_;
+  std::vector<std::int64_t> older_, newer_;  // chunks that are none of the updates
+};
+
+}  // namespace mplus::memory
