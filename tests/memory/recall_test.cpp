@@ -94,7 +94,7 @@ struct Store {
   std::vector<LayerQueries> scout;
   Votes votes;
   ThreadPool threads{1};
-  kernels::Context context{threads};
+  kernels::Context context{threads, kernels::Numerics::exact};
 };
 
 Births births_of(const std::vector<RecalledRow>& rows) {
@@ -258,7 +258,8 @@ TEST(Recall, ChunksPartlyForgottenGiveWhatIsLeft) {
   RecallOptions options;
   options.chunks = {1};
   const auto layers = births_of(store.recall(RecallRule::oracle, options));
-  EXPECT_TRUE(std::includes(layers[0].begin(), layers[0].end(), std::begin({5, 6, 7}), std::end({5, 6, 7})));
+  const Births middle{5, 6, 7};
+  EXPECT_TRUE(std::includes(layers[0].begin(), layers[0].end(), middle.begin(), middle.end()));
   EXPECT_EQ(layers[1], (Births{1, 2, 3, 4, 12}));
 }
 
@@ -305,8 +306,10 @@ TEST(Recall, ChanceFollowsTheSeed) {
   EXPECT_NE(draw(5), draw(6));
   EXPECT_NE(draw(5)[0], draw(5)[1]);  // layers draw apart
   double mean = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed)
-    for (const std::int64_t birth : draw(seed)[0]) mean += static_cast<double>(birth) / (200 * kK0);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Births drawn = draw(seed)[0];
+    for (const std::int64_t birth : drawn) mean += static_cast<double>(birth) / (200 * kK0);
+  }
   EXPECT_NEAR(mean, 99.5, 5 * 57.7 / std::sqrt(200.0 * kK0));  // five standard errors of a uniform draw
 }
 
