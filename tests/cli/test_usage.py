@@ -30,12 +30,12 @@ class Usage(ProgramTest):
                 self.error(*arguments, expect=2)
 
     def test_unknown_recall_lists_the_known(self):
-        message = self.error("ask", "x", "--recall", "hybrid", expect=2)
-        for word in ("hybrid", "consensus", "per-layer", "none"):
+        message = self.error("ask", "x", "--recall", "guess", expect=2)
+        for word in ("guess", "hybrid", "consensus", "per-layer", "none"):
             self.assertIn(word, message)
 
     def test_options_are_environment_variables(self):
-        message = self.error("ask", "x", expect=2, env=self.environment | {"MPLUS_RECALL": "hybrid"})
+        message = self.error("ask", "x", expect=2, env=self.environment | {"MPLUS_RECALL": "guess"})
         self.assertIn("consensus", message)
         model = DATA / "golden/mplus_read/model"
         named = self.report("score", "--ids", "5,6,7", "-m", model)
