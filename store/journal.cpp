@@ -201,6 +201,23 @@ std::vector<StoredEvent> Journal::events(std::int64_t after) const {
   return events;
 }
 
+std::vector<std::int64_t> Journal::numbers() const {
+  Statement row = database_->prepare("SELECT number FROM events WHERE session = ? ORDER BY number");
+  row.bind(session_);
+  std::vector<std::int64_t> numbers;
+  while (row.step()) numbers.push_back(row.integer(0));
+  return numbers;
+}
+
+StoredEvent Journal::event(std::int64_t number) const {
+  Statement row =
+      database_->prepare(fmt::format("SELECT {} FROM events WHERE session = ? AND number = ?", kColumns));
+  if (!row.bind(session_).bind(number).step())
+    fail(ErrorCode::not_found, "{}: session {} has no event {}", database_->file().string(), session_,
+         number);
+  return read(row);
+}
+
 std::optional<StoredEvent> Journal::last() const {
   Statement row = database_->prepare(
       fmt::format("SELECT {} FROM events WHERE session = ? ORDER BY number DESC LIMIT 1", kColumns));

@@ -64,6 +64,8 @@ class Journal {
 
   std::int64_t last_number() const;                                // −1: none
   std::vector<StoredEvent> events(std::int64_t after = -1) const;  // throws corrupt naming event and session
+  std::vector<std::int64_t> numbers() const;
+  StoredEvent event(std::int64_t number) const;
   std::optional<StoredEvent> last() const;
 
   std::int64_t add_source(const StoredSource& source);

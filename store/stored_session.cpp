@@ -65,7 +65,9 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::st
     store.database().execute(options_.batch ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
     store.remove_loose_files(info_.id);
   }
-  load();
+  Replay how;
+  if (options_.without_states) how.states_before = std::numeric_limits<std::int64_t>::min();
+  load(how);
   replayed_events_ = position_ - state_position_;
 }
 
@@ -206,8 +208,25 @@ void StoredSession::load_state(const StateRow& row) {
   state_updates_ = row.updates;
 }
 
+std::vector<StoredEvent> StoredSession::events_to_replay() const {
+  if (!options_.salvage) return journal_.events(position_ - 1);
+  std::vector<StoredEvent> events;
+  try {
+    for (std::int64_t number : journal_.numbers()) {
+      if (number < position_) continue;
+      events.push_back(journal_.event(number));
+      for (const auto& id : {events.back().source, events.back().answer})
+        if (id) journal_.source(*id);
+    }
+  } catch (const Error& error) {
+    warn(fmt::format("{}; what comes after is left out", error.what()));
+    if (!events.empty()) events.pop_back();
+  }
+  return events;
+}
+
 void StoredSession::replay_events(const Replay& how) {
-  const std::vector<StoredEvent> events = journal_.events(position_ - 1);
+  const std::vector<StoredEvent> events = events_to_replay();
   std::int64_t done = 0;
   for (const StoredEvent& event : events) {
     if (options_.replay_progress &&

@@ -32,6 +32,8 @@ struct StoredOptions {
   std::int64_t state_every = 16;  // updates between states: what a process that dies leaves to be replayed
   bool batch =
       false;  // leaves the last seconds to the operating system: they survive this process, not the machine
+  bool without_states = false;  // made again from the journal alone
+  bool salvage = false;         // reading stops before the first event that is damaged, instead of failing
   std::function<void(const std::string&)> warn = {};  // what was found damaged and left aside
   std::function<bool(std::int64_t done, std::int64_t total)> replay_progress = {};  // in events
 };
@@ -87,6 +89,7 @@ class StoredSession {
     return source_ids_[static_cast<std::size_t>(record_source)];
   }
   const std::vector<std::int64_t>& source_ids() const { return source_ids_; }
+  const Journal& journal() const { return journal_; }
 
  private:
   friend void rebuild_session(Store&, engine::Engine&, const std::string&, StoredOptions);
@@ -114,6 +117,7 @@ class StoredSession {
   void load(const Replay& how);
   bool load_newest_state(const Replay& how);
   void load_state(const StateRow& row);
+  std::vector<StoredEvent> events_to_replay() const;
   void replay_events(const Replay& how);
   void replay_event(const StoredEvent& event, const Replay& how);
   void replay_text(StoredEvent event, const Replay& how);

@@ -1,0 +1,20 @@
+// A session in one file, to be carried elsewhere: a memory file (docs/formats.md) that may hold the journal,
+// too.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "mplus/store/stored_session.h"
+
+namespace mplus::store {
+
+// `with_journal`: also the events, so that it can be undone, forgotten from and rebuilt elsewhere.
+void export_session(const StoredSession& session, const std::filesystem::path& file, bool with_journal);
+
+// Any memory file becomes a session. Without a journal in it, what it brought can be forgotten from, but not
+// undone or rebuilt. Throws model_mismatch where the engine has another model.
+void import_session(Store& store, engine::Engine& engine, const std::filesystem::path& file,
+                    const std::string& name);
+
+}  // namespace mplus::store
