@@ -17,7 +17,7 @@ class OnATerminal(TinyModelTest):
     def test_progress_with_rate_and_remaining_time(self):
         text = self.file("long.txt", story(600000, 3))
         shown, _ = self.shown("remember", text, "--memory", "m.safetensors", NO_COLOR="1", stop_when=b" left")
-        self.assertRegex(shown, rb"\r\[[#.]+\] +\d+ % +\d+ tok/s +[\d.]+ (s|min \d+ s) left")
+        self.assertRegex(shown, rb"\r\[[#.]+\] +\d+ % +\d+ tok/s +[\d.]+ (s|min \d+ s|h \d+ min) left")
         self.assertNotIn(ESCAPE, shown)
         self.report("inspect", "m.safetensors", "--verify")
 
