@@ -4,7 +4,7 @@
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/answer_output.h"
 #include "mplus/cli/output/json_output.h"
@@ -54,15 +54,17 @@ std::vector<std::string> all_questions(const AskOptions& options) {
   return questions;
 }
 
-engine::Answer ask_one(const AskOptions& options, engine::Session& session, const std::string& question,
+engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std::string& question,
                        const Interrupt& interrupt) {
   engine::GenerateOptions generate = generate_options(options.sampling, options.memory, options.seed);
   generate.cancel = &interrupt.flag();
-  generate.why = options.why;
+  generate.why = options.why || memory.stored();  // a session counts what was recalled
   AnswerStream stream(!options.json, true);
   generate.on_text = [&](std::string_view piece) { return stream.write(piece); };
+  engine::Session& session = memory.session();
   engine::Answer answer = session.ask(question, generate);
   stream.end();
+  memory.note_recall(answer);
   if (options.json) {
     Json json;
     json["question"] = question;
@@ -75,16 +77,16 @@ engine::Answer ask_one(const AskOptions& options, engine::Session& session, cons
   return answer;
 }
 
-int ask(const AskOptions& options) {
+int ask(AskOptions options) {
+  choose_memory(options.memory, Fallback::existing_session);
   const std::vector<std::string> questions = all_questions(options);
   const auto engine = open_engine(options.model, options.memory, true);
-  engine::Session session = open_session(*engine, options.memory, options.seed);
+  OpenMemory memory(*engine, options.memory, options.seed, store::Access::read);
   const Interrupt interrupt;
   for (const std::string& question : questions) {
     if (questions.size() > 1 && !options.json)
       put(fmt::format("> {}\n", one_line(question, standard_output().width)));
-    if (ask_one(options, session, question, interrupt).reason == engine::StopReason::cancelled)
-      return kFailed;
+    if (ask_one(options, memory, question, interrupt).reason == engine::StopReason::cancelled) return kFailed;
   }
   return kGood;
 }
@@ -98,9 +100,9 @@ void add_ask(CLI::App& program, Action& chosen) {
       "ask",
       "Answer a question from a memory.\n"
       "Puts the question in the form the delta was trained with and answers from what the memory holds; the\n"
-      "documents themselves are not read again. The memory file is never changed. Without --memory the "
-      "model\n"
-      "answers from what it knows by itself.");
+      "documents themselves are not read again. The memory is not changed. Where none is named it is the "
+      "session\n"
+      "`default`, if there is one; without any memory the model answers from what it knows by itself.");
   command->add_option("QUESTION", options->questions, "one or more questions; - reads them, one a line")
       ->type_name("");
   command->add_option("--questions", options->questions_file, "a file of questions, one a line")
@@ -113,8 +115,8 @@ void add_ask(CLI::App& program, Action& chosen) {
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"
-      "  mplus ask \"Where did I leave the key?\" --memory my.safetensors --why\n"
-      "  mplus ask --questions questions.txt --memory my.safetensors --json");
+      "  mplus ask \"Where did I leave the key?\" --why\n"
+      "  mplus ask --questions questions.txt --session work --json");
   command->callback([options, &chosen] { chosen = [options] { return ask(*options); }; });
 }
 

@@ -58,21 +58,21 @@ void add_chat(CLI::App& program, Action& chosen) {
       "chat",
       "Talk with the model.\n"
       "A conversation in the model's own chat form, on a terminal or with one message a line from standard\n"
-      "input. What falls out of the window is written into the memory. With --memory the conversation is "
-      "saved\n"
-      "after every turn and goes on where it ended. /help lists what else can be typed; Ctrl-C stops an "
-      "answer.");
+      "input. What falls out of the window is written into the memory. Every turn is kept in a session\n"
+      "(`default` unless --session names another) and goes on where it ended. /help lists what else can be\n"
+      "typed; Ctrl-C stops an answer.");
   command->add_option("--system", options->system, "instructions to begin a new conversation with")
       ->type_name("TEXT");
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
-  add_memory_options(*command, options->memory, "the memory to go on with; made if it is not there");
+  add_memory_options(*command, options->memory, "what to go on with; made if it is not there");
   add_new_memory_options(*command, options->memory);
   add_sampling_options(*command, options->sampling);
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"
-      "  mplus chat --memory my.safetensors\n"
+      "  mplus chat\n"
+      "  mplus chat --session work\n"
       "  printf 'Hello.\\n/remember notes.md\\nWhat is in my notes?\\n' | mplus chat --json");
   command->callback([options, &chosen] { chosen = [options] { return chat(*options); }; });
 }

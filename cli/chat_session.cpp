@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <charconv>
 #include <filesystem>
 
 #include "mplus/cli/documents.h"
@@ -10,7 +11,9 @@
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/why_output.h"
+#include "mplus/cli/session_show.h"
 #include "mplus/core/error.h"
+#include "mplus/io/names.h"
 
 namespace mplus::cli {
 namespace {
@@ -21,22 +24,25 @@ constexpr std::string_view kHelp =
     "/sources         what was said and read so far\n"
     "/stats           sizes of memory and window\n"
     "/flush           write what waits in the window into the memory\n"
-    "/save [FILE]     save now, or to another file\n"
-    "/fork FILE       save a copy to another file and go on here\n"
+    "/undo [N]        take back the last N turns and documents (1)\n"
+    "/forget SOURCE   remove what a source left; --exact makes the memory again without it\n"
+    "/fork NAME       keep the session as it is now under another name, and go on here\n"
+    "/save FILE       save a copy to a memory file\n"
     "/help            this\n"
     "/quit            end; so does Ctrl-D\n"
     "Ctrl-C stops an answer.\n";
 
 }  // namespace
 
-ChatSession::ChatSession(const ChatOptions& options) : options_(options) {
-  if (!options.memory.file.empty()) file_.emplace(options.memory.file);
-  engine_ = open_engine(options.model, options.memory, true);
+ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
+  choose_memory(options_.memory, options_.model.delta == "none" ? Fallback::none : Fallback::session);
+  engine_ = open_engine(options_.model, options_.memory, true);
+  if (!engine_->has_memory() && options_.memory.session == kDefaultSession) options_.memory.session.clear();
   if (!engine_->chat_template())
     fail(ErrorCode::unsupported,
          "chat: this model's files name no chat template; `mplus ask` and `mplus generate` need none");
-  session_.emplace(file_ ? file_->open(*engine_, options.seed) : engine::Session(*engine_, options.seed));
-  if (!options.system.empty()) session_->set_system_message(options.system);
+  memory_ = std::make_unique<OpenMemory>(*engine_, options_.memory, options_.seed, store::Access::write);
+  if (!options_.system.empty()) memory_->set_system_message(options_.system);
   if (!engine_->has_memory()) {
     fmt::print(stderr, "note: a plain model without a memory: it forgets when its context is full\n");
   } else if (!engine_->weights().memory->chat_trained) {
@@ -70,27 +76,26 @@ void ChatSession::say(const std::string& message, Interrupt& interrupt) {
   how.why = true;
   AnswerStream stream(!options_.json, true);
   how.on_text = [&](std::string_view piece) { return stream.write(piece); };
-  engine::Session next = session_->fork();  // a turn that fails leaves no half of itself behind
-  engine::Answer answer = next.say(message, how);
-  session_.emplace(std::move(next));
+  engine::Answer answer = memory_->say(message, how);
+  memory_->note_recall(answer);
   why_ = std::move(answer.why);
   answered_ = true;
-  save();
+  memory_->save();
   stream.end();
   if (options_.json) {
     Json json;
     json["message"] = message;
     answer.why = why_;
-    json.update(answer_json(answer, session_->record(), true));
+    json.update(answer_json(answer, memory_->session().record(), true));
     put_json(json);
   }
 }
 
 bool ChatSession::command(std::string_view name, const std::string& argument, Interrupt& interrupt) {
   if (name == "/quit" || name == "/exit") return false;
-  const bool needs_file = name == "/remember" || name == "/fork";
-  if (needs_file && argument.empty()) {
-    fmt::print(stderr, "{} FILE: the name is missing\n", name);
+  const bool needs_name = name == "/remember" || name == "/fork" || name == "/forget" || name == "/save";
+  if (needs_name && argument.empty()) {
+    fmt::print(stderr, "{}: a name is missing; /help says which\n", name);
   } else if (name == "/help") {
     print(kHelp);
   } else if (name == "/remember") {
@@ -102,16 +107,16 @@ bool ChatSession::command(std::string_view name, const std::string& argument, In
   } else if (name == "/stats") {
     show_stats();
   } else if (name == "/flush") {
-    print(fmt::format("{}\n", plural(session_->flush(), "write")));
-    save();
-  } else if (name == "/fork" || (name == "/save" && !argument.empty())) {
-    save_copy(argument);
+    print(fmt::format("{}\n", plural(memory_->flush(), "write")));
+    memory_->save();
   } else if (name == "/save") {
-    if (!file_) fail(ErrorCode::invalid_argument, "/save FILE: this chat has no memory file; name one");
-    save();
-    print("saved\n");
-  } else if (name == "/forget" || name == "/undo") {
-    fmt::print(stderr, "{} needs a session store, which this version does not have\n", name);
+    save_copy(argument);
+  } else if (name == "/fork") {
+    fork(argument);
+  } else if (name == "/forget") {
+    forget(argument);
+  } else if (name == "/undo") {
+    undo(argument);
   } else {
     fmt::print(stderr, "{} is not known; /help lists what is\n", one_line(name, 40));
   }
@@ -125,40 +130,45 @@ void ChatSession::remember(const std::string& place, Interrupt& interrupt) {
   for (const Document& document : documents.accepted) {
     if (interrupt.requested()) break;
     std::optional<ProgressBar> bar;
-    const engine::RememberResult result =
-        session_->remember(document.text, document.name, [&](std::int64_t done, std::int64_t total) {
-          if (!bar) bar.emplace("tok", total);
-          bar->show(done, document.name);
-          return !interrupt.requested();
-        });
+    const engine::RememberResult result = memory_->remember({.source = document.name, .text = document.text},
+                                                            [&](std::int64_t done, std::int64_t total) {
+                                                              if (!bar) bar.emplace("tok", total);
+                                                              bar->show(done, document.name);
+                                                              return !interrupt.requested();
+                                                            });
     bar.reset();
     print(fmt::format("{}{}: {} in {}\n", result.complete ? "" : "stopped: ", printable(document.name),
                       plural(result.tokens, "token"), plural(result.updates, "write")));
   }
-  if (!documents.accepted.empty()) save();
+  if (!documents.accepted.empty()) memory_->save();
 }
 
 void ChatSession::show_why() const {
-  print(answered_ ? why_text(why_, session_->record(), standard_output()) : "There is no answer yet.\n");
+  print(answered_ ? why_text(why_, memory_->session().record(), standard_output())
+                  : "There is no answer yet.\n");
 }
 
 void ChatSession::show_sources() const {
-  const engine::Record& record = session_->record();
+  const engine::Record& record = memory_->session().record();
   std::string text;
   for (std::int64_t s = 0; s < record.sources(); ++s) {
     const engine::Source& source = record.source(s);
-    text += fmt::format("{:4}  {:9}  {:>9}  {}\n", s, engine::speaker_name(source.speaker),
+    const std::int64_t number = memory_->stored() ? memory_->stored()->source_id(s) : s;
+    if (memory_->stored() && number <= 0) continue;  // a template's own words, or forgotten
+    text += fmt::format("{:>5}  {:9}  {:>9}  {}\n", fmt::format("#{}", number),
+                        engine::speaker_name(source.speaker),
                         size_text(static_cast<double>(source.text.size())), one_line(source.name, 60));
   }
   print(text.empty() ? "Nothing yet.\n" : text);
 }
 
 void ChatSession::show_stats() const {
-  const memory::Memory& memory = session_->memory();
+  const memory::Memory& memory = memory_->session().memory();
   const memory::Layout& layout = memory.layout();
-  std::string text = fmt::format(
-      "turns             {}\nwindow            {} of {} tokens\n", session_->turns(),
-      count_text(static_cast<std::int64_t>(session_->window().size())), count_text(engine_->window_tokens()));
+  std::string text =
+      fmt::format("turns             {}\nwindow            {} of {} tokens\n", memory_->session().turns(),
+                  count_text(static_cast<std::int64_t>(memory_->session().window().size())),
+                  count_text(engine_->window_tokens()));
   if (engine_->has_memory())
     text += fmt::format(
         "writes            {}\nshort-term rows   {} of {} a layer\nlong-term rows    {} a layer\nmemory      "
@@ -169,15 +179,46 @@ void ChatSession::show_stats() const {
   print(text);
 }
 
-void ChatSession::save() {
-  if (file_) session_->save(file_->file());
+store::StoredSession& ChatSession::stored(std::string_view command) const {
+  if (!memory_->stored())
+    fail(ErrorCode::invalid_argument, "{}: only a session of the store can do that; this chat has {}",
+         command, options_.memory.file.empty() ? "none" : "a memory file");
+  return *memory_->stored();
+}
+
+void ChatSession::fork(const std::string& name) {
+  stored("/fork");
+  memory_->store().fork(options_.memory.session, name);
+  print(fmt::format("session {} is as this one is now\n", printable(name)));
+}
+
+void ChatSession::undo(const std::string& argument) {
+  std::int64_t n = 1;
+  if (!argument.empty()) {
+    const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), n);
+    if (error != std::errc{} || end != argument.data() + argument.size())
+      fail(ErrorCode::invalid_argument, "/undo: expected a number, got {}", io::shown(argument));
+  }
+  stored("/undo").undo(n);
+  answered_ = false;
+  print(fmt::format("{} taken back\n", plural(n, "event")));
+}
+
+void ChatSession::forget(const std::string& argument) {
+  const std::string_view flag = "--exact";
+  const bool exact = argument.starts_with(flag) || argument.ends_with(flag);
+  std::string source = argument;
+  if (exact) source.erase(argument.starts_with(flag) ? 0 : argument.size() - flag.size(), flag.size());
+  source = trimmed(source);
+  print(forget_text(stored("/forget").forget(source, exact), exact));
+  answered_ = false;
 }
 
 void ChatSession::save_copy(const std::string& file) {
   const MemoryLock copy(file);
   if (std::filesystem::exists(copy.file()))
     fail(ErrorCode::invalid_argument, "{}: is there already; name a new file", file);
-  session_->save(copy.file());
+  memory_->session().save(copy.file());
   print(fmt::format("saved to {}\n", printable(file)));
 }
 

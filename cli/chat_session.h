@@ -1,4 +1,4 @@
-// A conversation: one session, its memory file if it has one, and the lines a person types. Turns and the
+// A conversation: one memory, and the lines a person types. Turns and the
 // commands that begin with a slash end up here; reading lines is the caller's.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 
 namespace mplus::cli {
@@ -25,13 +25,10 @@ struct ChatOptions {
 
 class ChatSession {
  public:
-  explicit ChatSession(const ChatOptions& options);
+  explicit ChatSession(ChatOptions options);
 
   // A message, or a command. False: the conversation is over. Throws Error; the conversation can go on then.
   bool handle(const std::string& line, Interrupt& interrupt);
-  void save();
-
-  const engine::Session& session() const { return *session_; }
 
  private:
   void print(std::string_view text) const;  // what a command says
@@ -41,12 +38,16 @@ class ChatSession {
   void show_why() const;
   void show_sources() const;
   void show_stats() const;
+  void fork(const std::string& name);
+  void forget(const std::string& argument);
+  void undo(const std::string& argument);
   void save_copy(const std::string& file);
+  store::StoredSession& stored(
+      std::string_view command) const;  // throws where there is no session of the store
 
   ChatOptions options_;
-  std::optional<MemoryLock> file_;
   std::unique_ptr<engine::Engine> engine_;
-  std::optional<engine::Session> session_;
+  std::unique_ptr<OpenMemory> memory_;
   std::vector<engine::WhyChunk> why_;  // of the last answer
   bool answered_ = false;
 };

@@ -31,5 +31,6 @@ void add_inspect(CLI::App& program, Action& chosen);
 void add_model(CLI::App& program, Action& chosen);
 void add_remember(CLI::App& program, Action& chosen);
 void add_score(CLI::App& program, Action& chosen);
+void add_session(CLI::App& program, Action& chosen);
 
 }  // namespace mplus::cli

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "mplus/cli/command.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/terminal.h"
@@ -76,7 +76,8 @@ Outcome to_published(const ConvertOptions& options) {
   refuse_dtype(options, {"int8"});
   const MemoryOptions memory = whole_memory(options);
   const auto engine = open_engine(model_of(options), memory, false);
-  const engine::Session session = open_session(*engine, memory, 0);
+  const engine::Session session =
+      memory.file.empty() ? engine::Session(*engine) : engine::Session::load(*engine, memory.file);
   const bool with_memory = !options.memory.empty() || engine->weights().initial_memory.has_value();
   model::save_published(engine->weights(), with_memory ? &session.memory() : nullptr, options.target,
                         dtype_of(options.dtype));

@@ -4,7 +4,7 @@
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/answer_output.h"
 #include "mplus/cli/output/json_output.h"
@@ -30,15 +30,18 @@ std::string list_text(const std::vector<io::TokenId>& ids) {
   return text;
 }
 
-int generate(const GenerateCommand& options) {
+int generate(GenerateCommand options) {
+  choose_memory(options.memory, Fallback::none);
   if (options.prompt.empty() == options.ids.empty())
     throw UsageError("generate: name a text, - or --ids LIST");
   const std::string prompt = options.prompt == "-" ? read_document("-").text : options.prompt;
   const std::vector<io::TokenId> ids = parse_ids(options.ids);
   if (!options.ids.empty() && ids.empty()) throw UsageError("--ids: the list is empty");
   // A memory was made with a delta, so it brings the default one in.
-  const auto engine = open_engine(options.model, options.memory, !options.memory.file.empty());
-  engine::Session session = open_session(*engine, options.memory, options.seed);
+  const auto engine = open_engine(options.model, options.memory,
+                                  !options.memory.file.empty() || !options.memory.session.empty());
+  OpenMemory memory(*engine, options.memory, options.seed, store::Access::read);
+  engine::Session& session = memory.session();
   const Interrupt interrupt;
   engine::GenerateOptions how = generate_options(options.sampling, options.memory, options.seed);
   how.cancel = &interrupt.flag();

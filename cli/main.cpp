@@ -18,8 +18,9 @@ namespace {
 constexpr const char* kDescription =
     "mplus gives a language model a memory that lasts: it reads documents once, and later answers from what "
     "it\n"
-    "remembers. Start with `mplus remember FILE --memory my.safetensors`, then `mplus ask \"…\" --memory\n"
-    "my.safetensors`. Every option is also an environment variable: --memory is MPLUS_MEMORY.";
+    "remembers. Start with `mplus remember FILE`, then `mplus ask \"…\"` or `mplus chat`. What it remembers "
+    "is a\n"
+    "session, kept in $MPLUS_HOME. Every option is also an environment variable: --session is MPLUS_SESSION.";
 
 void add_commands(CLI::App& program, Action& chosen) {
   add_chat(program, chosen);
@@ -27,6 +28,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_ask(program, chosen);
   add_generate(program, chosen);
   add_score(program, chosen);
+  add_session(program, chosen);
   add_inspect(program, chosen);
   add_convert(program, chosen);
   add_bench(program, chosen);

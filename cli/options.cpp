@@ -78,7 +78,14 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
 
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
   const std::string group = "Memory";
-  command.add_option("--memory", options.file, file_help)->group(group)->type_name("FILE");
+  command
+      .add_option("--session", options.session,
+                  file_help + ", in the store of sessions; none: it ends with the process")
+      ->group(group)
+      ->type_name("NAME");
+  command.add_option("--memory", options.file, "instead of a session: a memory in one file")
+      ->group(group)
+      ->type_name("FILE");
   add_choice(command, "--recall", options.recall,
              "how long-term memory is searched; default: as the delta says, with the words of what was read "
              "where they are known",

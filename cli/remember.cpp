@@ -1,4 +1,4 @@
-// mplus remember: documents into a memory file.
+// mplus remember: documents into a memory.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/progress_bar.h"
@@ -25,6 +25,7 @@ struct RememberOptions {
   std::string ids;
   std::string source = "standard input";
   bool flush = false;
+  bool again = false;
   bool json = false;
 };
 
@@ -50,15 +51,23 @@ double cost_bytes(const engine::Engine& engine, std::int64_t tokens) {
 
 class Remembering {
  public:
-  Remembering(const RememberOptions& options, engine::Session& session, const MemoryLock& file)
-      : options_(options), session_(session), file_(file) {}
+  Remembering(const RememberOptions& options, OpenMemory& memory) : options_(options), memory_(memory) {}
 
   void run(const std::vector<Task>& tasks) {
     std::int64_t total = 0;
-    for (const Task& task : tasks) total += task.tokens;
-    announce(tasks, total);
-    ProgressBar bar("tok", total);
+    std::vector<const Task*> to_do;
     for (const Task& task : tasks) {
+      if (!options_.again && is_known(task)) {
+        skipped_.push_back(task.document.name);
+      } else {
+        total += task.tokens;
+        to_do.push_back(&task);
+      }
+    }
+    announce(to_do, total);
+    ProgressBar bar("tok", total);
+    for (const Task* next : to_do) {
+      const Task& task = *next;
       if (interrupt_.requested()) break;
       const auto progress = [&](std::int64_t done, std::int64_t of) {
         // `of` counts what waited before this text, too.
@@ -68,7 +77,7 @@ class Remembering {
       write(task, progress);
       if (seconds_since(saved_) > kSaveSeconds) save();
     }
-    if (options_.flush && !interrupt_.requested()) updates_ += session_.flush();
+    if (options_.flush && !interrupt_.requested()) updates_ += memory_.flush();
     bar.clear();
     save();
   }
@@ -77,30 +86,49 @@ class Remembering {
   std::int64_t tokens() const { return done_tokens_; }
   std::int64_t updates() const { return updates_; }
   const Json& documents() const { return documents_; }
+  const std::vector<std::string>& skipped() const { return skipped_; }  // unchanged since they were read
 
  private:
   static constexpr double kSaveSeconds = 60;  // between saves of a long run
 
-  void announce(const std::vector<Task>& tasks, std::int64_t total) const {
+  static engine::Document as_document(const Task& task) {
+    return {.source = task.document.name, .text = task.document.text, .ids = task.ids};
+  }
+
+  bool is_known(const Task& task) const {
+    return memory_.stored() && memory_.stored()->document(as_document(task)).complete;
+  }
+
+  void announce(const std::vector<const Task*>& tasks, std::int64_t total) const {
+    const engine::Session& session = memory_.session();
+    if (!skipped_.empty())
+      fmt::print(stderr, "{} unchanged since {} read: left out (--again writes them once more)\n",
+                 plural(static_cast<std::int64_t>(skipped_.size()), "document"),
+                 skipped_.size() == 1 ? "it was" : "they were");
     fmt::print(stderr, "{}, {}: about {} of memory\n",
                plural(static_cast<std::int64_t>(tasks.size()), "document"), plural(total, "token"),
-               size_text(cost_bytes(session_.engine(), total)));
-    for (const Task& task : tasks)
-      for (std::int64_t s = 0; s < session_.record().sources(); ++s)
-        if (!task.document.text.empty() && session_.record().source(s).text == task.document.text) {
+               size_text(cost_bytes(session.engine(), total)));
+    for (const Task* task : tasks)
+      for (std::int64_t s = 0; s < session.record().sources(); ++s) {
+        const engine::Source& source = session.record().source(s);
+        const bool same_text = !task->document.text.empty() && source.text == task->document.text;
+        if (same_text && !memory_.stored())
           fmt::print(stderr, "note: {} is in this memory already; it is written again\n",
-                     printable(task.document.name));
-          break;
-        }
+                     printable(task->document.name));
+        if (!same_text && memory_.stored() && source.name == task->document.name &&
+            source.speaker == engine::Speaker::document)
+          fmt::print(stderr,
+                     "note: {} has changed; what it said before is remembered, too, until it is forgotten\n",
+                     printable(task->document.name));
+        if (same_text || source.name == task->document.name) break;
+      }
   }
 
   void write(const Task& task, const engine::Progress& progress) {
-    const engine::RememberResult result =
-        task.document.text.empty() ? session_.remember_ids(task.ids, task.document.name, progress)
-                                   : session_.remember(task.document.text, task.document.name, progress);
-    const std::int64_t written =
-        result.complete ? result.tokens
-                        : std::min(result.tokens, result.updates * session_.engine().chunk_tokens());
+    const std::int64_t before =
+        memory_.stored() ? memory_.stored()->document(as_document(task)).token_end : 0;
+    const engine::RememberResult result = memory_.remember(as_document(task), progress);
+    const std::int64_t written = result.token_end - before;
     done_tokens_ += written;
     updates_ += result.updates;
     documents_.push_back({{"source", task.document.name},
@@ -111,18 +139,18 @@ class Remembering {
   }
 
   void save() {
-    session_.save(file_.file());
+    memory_.save();
     saved_ = Clock::now();
   }
 
   const RememberOptions& options_;
-  engine::Session& session_;
-  const MemoryLock& file_;
+  OpenMemory& memory_;
   Interrupt interrupt_;
   Clock::time_point saved_ = Clock::now();
   std::int64_t done_tokens_ = 0;
   std::int64_t updates_ = 0;
   Json documents_ = Json::array();
+  std::vector<std::string> skipped_;
 };
 
 std::vector<Task> make_tasks(const RememberOptions& options, Documents& documents,
@@ -146,24 +174,30 @@ std::vector<Task> make_tasks(const RememberOptions& options, Documents& document
 }
 
 void report(const RememberOptions& options, const Remembering& work, const Documents& documents,
-            const engine::Session& session, double seconds) {
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(options.memory.file));
+            OpenMemory& memory, double seconds) {
+  const engine::Session& session = memory.session();
+  const std::int64_t size = memory.disk_bytes();
   const auto waiting = static_cast<std::int64_t>(session.window().size());
   const double rate = static_cast<double>(work.tokens()) / seconds;
   if (options.json) {
     Json json;
-    json["memory"] = options.memory.file;
+    if (memory.stored()) {
+      json["session"] = options.memory.session;
+    } else {
+      json["memory"] = options.memory.file;
+    }
     json["documents"] = work.documents();
     json["failed"] = Json::array();
     for (const auto& rejected : documents.rejected)
       json["failed"].push_back({{"source", rejected.name}, {"error", rejected.reason}});
+    json["unchanged"] = work.skipped();
     json["complete"] = !work.interrupted();
     json["tokens"] = work.tokens();
     json["updates"] = work.updates();
     json["waiting_tokens"] = waiting;
     json["total_updates"] = session.memory().updates();
     json["total_sources"] = session.record().sources();
-    json["file_bytes"] = size;
+    json[memory.stored() ? "disk_bytes" : "file_bytes"] = size;
     json["seconds"] = seconds;
     json["tokens_per_second"] = rate;
     put_json(json);
@@ -171,7 +205,7 @@ void report(const RememberOptions& options, const Remembering& work, const Docum
   }
   if (!put(fmt::format("{}{} in {}, {} ({:.0f} tok/s); {} is {}\n", work.interrupted() ? "Stopped: " : "",
                        plural(work.tokens(), "token"), plural(work.updates(), "write"),
-                       duration_text(seconds), rate, options.memory.file,
+                       duration_text(seconds), rate, printable(memory.name()),
                        size_text(static_cast<double>(size)))))
     fail(ErrorCode::io, "standard output: cannot write");
   if (waiting > 0)
@@ -180,22 +214,24 @@ void report(const RememberOptions& options, const Remembering& work, const Docum
                waiting == 1 ? "1 token is" : plural(waiting, "token") + " are");
 }
 
-int remember(const RememberOptions& options) {
-  if (options.memory.file.empty()) throw UsageError("remember: --memory FILE: name the file to remember in");
+int remember(RememberOptions options) {
+  choose_memory(options.memory, Fallback::session);
+  if (options.memory.session.empty() && options.memory.file.empty())
+    throw UsageError("remember: --session none: there must be a session, or a file, to remember in");
   if (options.places.empty() && options.ids.empty() && !options.flush)
     throw UsageError("remember: name a file, a folder, or - for standard input");
   Documents documents = read_documents(options.places, options.source);
   for (const RejectedDocument& rejected : documents.rejected)
     fmt::print(stderr, "mplus: {}\n", printable(rejected.reason));
   if (documents.accepted.empty() && options.ids.empty() && !options.flush) return kFailed;
-  const MemoryLock file(options.memory.file);
   const auto engine = open_engine(options.model, options.memory, true);
   const std::vector<Task> tasks = make_tasks(options, documents, *engine);
-  engine::Session session = file.open(*engine, options.seed);
-  Remembering work(options, session, file);
+  OpenMemory memory(*engine, options.memory, options.seed, store::Access::write);
+  Remembering work(options, memory);
   const auto start = Clock::now();
   work.run(tasks);
-  report(options, work, documents, session, seconds_since(start));
+  if (memory.stored()) memory.stored()->close();
+  report(options, work, documents, memory, seconds_since(start));
   return work.interrupted() || !documents.rejected.empty() ? kFailed : kGood;
 }
 
@@ -203,18 +239,25 @@ int remember(const RememberOptions& options) {
 
 void add_remember(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RememberOptions>();
-  CLI::App* command = program.add_subcommand("remember",
-                                             "Write documents into a memory.\n"
-                                             "Reads text and Markdown files, whole folders of them, or "
-                                             "standard input (-), and writes them into the\n"
-                                             "memory file, which is made if it is not there. What cannot be "
-                                             "read is named and left out. Ctrl-C stops\n"
-                                             "and keeps what was written so far.");
+  CLI::App* command =
+      program.add_subcommand("remember",
+                             "Write documents into a memory.\n"
+                             "Reads text and Markdown files, whole folders of them, or "
+                             "standard input (-), and writes them into\n"
+                             "a session, `default` unless --session names another. What "
+                             "cannot be read is named and left out. Ctrl-C stops\n"
+                             "and keeps what was written so far; run again, it goes on there and "
+                             "leaves out what has not changed.");
   command->add_option("FILE", options->places, "files, folders, or - for standard input")->type_name("");
   command->add_option("--ids", options->ids, "token ids instead of text, or - to read them")
       ->type_name("LIST");
   command->add_option("--source", options->source, "what to call standard input")->type_name("NAME");
   command->add_flag("--flush", options->flush, "also write what is too short for a write of its own");
+  command->add_flag("--again", options->again, "also write what the session has read before");
+  command->add_flag(
+      "--batch", options->memory.batch,
+      "faster with many small documents: what was written last survives the end of this process, but\n"
+      "not of the machine");
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "the memory to write to; made if it is not there");
@@ -222,8 +265,8 @@ void add_remember(CLI::App& program, Action& chosen) {
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"
-      "  mplus remember notes/ diary.md --memory my.safetensors\n"
-      "  curl -s https://example.com/page.txt | mplus remember - --source page --memory my.safetensors");
+      "  mplus remember notes/ diary.md\n"
+      "  curl -s https://example.com/page.txt | mplus remember - --source page --session web");
   command->callback([options, &chosen] { chosen = [options] { return remember(*options); }; });
 }
 

@@ -6,7 +6,7 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/documents.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/progress_bar.h"
@@ -44,15 +44,18 @@ std::string each_text(const engine::Engine& engine, const std::vector<io::TokenI
   return text;
 }
 
-int score(const ScoreCommand& options) {
+int score(ScoreCommand options) {
+  choose_memory(options.memory, Fallback::none);
   if (options.file.empty() == options.ids.empty()) throw UsageError("score: name a file, - or --ids LIST");
   std::vector<io::TokenId> ids = parse_ids(options.ids);
   if (!options.ids.empty() && ids.empty()) throw UsageError("--ids: the list is empty");
   const std::string text = options.file.empty() ? "" : read_document(options.file).text;
   // A memory was made with a delta, so it brings the default one in.
-  const auto engine = open_engine(options.model, options.memory, !options.memory.file.empty());
+  const auto engine = open_engine(options.model, options.memory,
+                                  !options.memory.file.empty() || !options.memory.session.empty());
   if (ids.empty()) ids = tokens_of(*engine, text);
-  engine::Session session = open_session(*engine, options.memory, 0);
+  OpenMemory memory(*engine, options.memory, 0, store::Access::read);
+  engine::Session& session = memory.session();
   engine::ScoreOptions how;
   how.read = generate_options({}, options.memory, 0);
   const std::vector<double> nll = session.score(ids, how).nll;

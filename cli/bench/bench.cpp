@@ -4,7 +4,7 @@
 #include "mplus/cli/bench/machine.h"
 #include "mplus/cli/bench/work.h"
 #include "mplus/cli/command.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/report_output.h"
 #include "mplus/core/error.h"

@@ -18,6 +18,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  void set_total(std::int64_t total) { total_ = total; }
   void show(std::int64_t done, std::string_view label);
   void clear();  // takes the line away, so that other text can be written
 
