@@ -191,6 +191,7 @@ int verify(const SessionOptions& options) {
     json.push_back(verify_json(name, report));
   }
   say(options, text, options.all ? Json{{"sessions", json}} : json.at(0));
+  if (!sound) fmt::print(stderr, "mplus: session verify: damage was found\n");
   return sound ? kGood : kFailed;
 }
 
@@ -223,6 +224,11 @@ void add_session(CLI::App& program, Action& chosen) {
                                            "crash, can be taken back step by step, and made\n"
                                            "again without one source or with other weights.");
   group->require_subcommand(1);
+  group->footer(
+      "Examples:\n"
+      "  mplus session show default\n"
+      "  mplus session forget default secret.txt --exact\n"
+      "  mplus session export default to-my-laptop.safetensors");
   add_part(*group, chosen, "list", "all sessions", list, false, false);
   add_part(*group, chosen, "show", "what a session holds, source by source", show, true, false);
   const auto second = [](const Part& part, const char* name, const char* help) {

@@ -72,6 +72,14 @@ std::vector<std::int64_t> StoredSession::sources_named(const std::string& source
       found.push_back(source_ids_[i]);
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (found.empty()) {  // the last part of a path is enough where it can mean one source only
+    std::set<std::string> longer;
+    for (std::int64_t id_known : source_ids_)
+      if (id_known > 0)
+        if (const std::string name = journal_.source(id_known).name; name.ends_with("/" + source))
+          longer.insert(name);
+    if (longer.size() == 1) return sources_named(*longer.begin());
+  }
   if (found.empty())
     fail(ErrorCode::not_found, "session {}: no source {}; `mplus session show` lists them",
          io::shown(info_.name), io::shown(source));

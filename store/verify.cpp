@@ -67,8 +67,6 @@ class Verification {
           const StoredEvent event = journal_.event(number);
           for (const auto& id : {event.source, event.answer})
             if (id) sources_.insert(*id);
-          needs_forgotten_ = needs_forgotten_ || (event.kind == EventKind::forget &&
-                                                  !io::Json::parse(event.details).value("exact", true));
         });
         journal_sound_ = journal_sound_ && sound;
       }
@@ -112,25 +110,22 @@ class Verification {
 
   std::string verdict() const {
     if (report_.problems.empty()) return "";
-    if (journal_sound_ && sound_state_)
-      return needs_forgotten_ || database_sound_
-                 ? "nothing is lost: the damaged parts are passed over, and the journal has the rest"
-                 : "nothing is lost that is looked for, but the database is damaged: export the session and "
-                   "import it "
-                   "into a new store";
-    if (journal_sound_)
-      return needs_forgotten_
-                 ? "the texts are whole; the memory will be made again from them, without traces of what "
-                   "was forgotten"
-                 : "nothing is lost: the memory will be made again from the journal";
-    if (sound_state_)
+    if (!database_sound_)
+      return "the database itself is damaged: `mplus session export --salvage` keeps what can be read; "
+             "import it into "
+             "a new store";
+    if (!journal_sound_ && !sound_state_)
+      return "neither a state nor the whole journal is sound: `mplus session export --salvage` keeps what "
+             "can be read";
+    if (!journal_sound_)
       return fmt::format(
           "the memory is whole up to event {}; texts of the journal are lost: `mplus session export "
           "--salvage` keeps "
           "what is sound",
           sound_state_->event);
-    return "neither a state nor the whole journal is sound: `mplus session export --salvage` keeps what can "
-           "be read";
+    if (!damaged_.empty())
+      return "nothing is lost: `mplus session rebuild` makes the memory again from the journal";
+    return "nothing is lost: the damaged state is passed over, and the journal has the rest";
   }
 
   Store& store_;
@@ -138,7 +133,7 @@ class Verification {
   Journal journal_;
   VerifyReport report_;
   std::set<std::int64_t> sources_, damaged_;
-  bool database_sound_ = true, journal_sound_ = true, needs_forgotten_ = false;
+  bool database_sound_ = true, journal_sound_ = true;
   std::optional<StateRow> sound_state_;
 };
 

@@ -3,7 +3,7 @@ import re
 
 from program import DATA, ProgramTest, main
 
-COMMANDS = ["chat", "remember", "ask", "generate", "score", "inspect", "convert", "bench", "model"]
+COMMANDS = ["chat", "remember", "ask", "generate", "score", "session", "inspect", "convert", "bench", "model"]
 
 
 class Usage(ProgramTest):
@@ -22,7 +22,7 @@ class Usage(ProgramTest):
     def test_wrong_usage_is_2(self):
         for arguments in [(), ("nosuchcommand",), ("ask", "x", "--no-such-option"), ("ask",), ("generate",),
                           ("generate", "x", "--ids", "1"), ("score",), ("score", "--ids", ","), ("remember",),
-                          ("remember", "x"), ("inspect",), ("convert", "a", "b"), ("convert", "a", "b", "--to", "c"),
+                          ("remember", "x", "--memory", "m", "--session", "s"), ("session",), ("session", "show"), ("inspect",), ("convert", "a", "b"), ("convert", "a", "b", "--to", "c"),
                           ("model",), ("ask", "  "), ("ask", "x", "-t", "0"), ("ask", "x", "--temp", "hot"),
                           ("ask", "x", "-n"), ("score", "--ids", "1,x"), ("remember", "x", "--memory", "m",
                                                                          "--ltm-capacity", "-5")]:
