@@ -1,0 +1,202 @@
+"""Killed at any moment, out of space at any write: what was acknowledged is there, nothing half-written is, and the memory
+is bit for bit the one of an undisturbed run.
+
+MPLUS_FAULTS names the library that is preloaded (faults.cpp). MPLUS_KILLS: about how many kills in all (default 200)."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from program import PROGRAM, TIMEOUT, main, story
+from test_session import SessionTest
+
+KILLS = int(os.environ.get("MPLUS_KILLS", "200"))
+FAULTS = os.environ.get("MPLUS_FAULTS", "")
+
+
+@unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")
+class Faults(SessionTest):
+    def run_with(self, fault, *arguments, stdin=b""):
+        """The program with a fault; (exit code, standard output, number of file operations)."""
+        count = self.folder / "count"
+        count.unlink(missing_ok=True)
+        environment = self.environment | {
+            "LD_PRELOAD": FAULTS, "MPLUS_FAULT_FOLDER": str(self.home), "MPLUS_FAULT": fault, "MPLUS_FAULT_COUNT": str(count),
+            "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+        done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=TIMEOUT,
+                              cwd=self.folder, env=environment)
+        said = done.stdout[-800:] + done.stderr[-2000:]
+        self.assertIn(done.returncode, (0, 1, -9), said)
+        self.assertNotIn(b"terminate called", said)
+        return done.returncode, done.stdout, int(count.read_text()) if count.exists() else 0
+
+    def keep(self, name):
+        """A copy of the store as it is now."""
+        copy = self.folder / name
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.home, copy)
+        return copy
+
+    def restore(self, copy):
+        shutil.rmtree(self.home)
+        shutil.copytree(copy, self.home)
+
+    def sessions(self):
+        """Every session there is, whole; verified."""
+        report = self.run_program("session", "verify", expect=None)
+        self.assertEqual(report.returncode, 0, report.stdout + report.stderr)
+        return {s["name"]: self.exported(s["name"]) for s in self.report("session", "list")["sessions"]}
+
+    def files(self):
+        return sorted(p.name for part in ("states", "segments") for p in (self.home / part).iterdir())
+
+    def prepare(self):
+        self.remember(self.file("a.txt", story(500, 1)))
+        self.remember(self.file("b.txt", story(300, 2)))
+        self.answers(["Where is the lamp?", "And the boat?"])
+        self.session("fork", "default", "copy")
+        self.session("export", "default", "carried.safetensors", *self.model)
+
+    # What is killed: the command, and whether it goes on when it is given again.
+    def steps(self):
+        long_text = self.file("long.txt", story(1500, 3))
+        small = [self.file(f"small{i}.txt", story(40, 10 + i)) for i in range(4)]
+        yield "remember", ("remember", long_text, *self.model), True
+        yield "small documents", ("remember", *small, "--flush", *self.model), True
+        yield "forget", ("session", "forget", "default", self.folder / "a.txt", *self.model), False
+        yield "forget exactly", ("session", "forget", "default", self.folder / "a.txt", "--exact", *self.model), False
+        yield "undo", ("session", "undo", "default", "-n", "2", *self.model), False
+        yield "fork", ("session", "fork", "default", "second"), False
+        yield "import", ("session", "import", "second", "carried.safetensors", *self.model), False
+        yield "delete", ("session", "delete", "default"), False
+        yield "rebuild", ("session", "rebuild", "default", *self.model), False
+
+    def test_killed_at_any_operation(self):
+        self.prepare()
+        before_copy = self.keep("before")
+        before = self.sessions()
+        steps = list(self.steps())
+        chance = random.Random(11)
+        kills = 0
+        for name, command, continues in steps:
+            self.restore(before_copy)
+            code, _, operations = self.run_with("", *command)
+            self.assertEqual(code, 0, name)
+            self.assertGreater(operations, 0, f"{name}: the library counts nothing")
+            after = self.sessions()
+            wanted = 1 + KILLS // len(steps)
+            moments = sorted(chance.sample(range(1, operations + 1), min(wanted, operations)))
+            for moment in moments:
+                with self.subTest(name, operation=moment, of=operations):
+                    self.restore(before_copy)
+                    code, _, _ = self.run_with(f"kill:{moment}", *command)
+                    self.assertEqual(code, -9)
+                    kills += 1
+                    found = self.sessions()
+                    if continues:
+                        self.run_program(*command)
+                        self.assertEqual(self.sessions(), after)
+                    else:
+                        self.assertIn(found, (before, after), "half of it happened")
+                    # Whoever writes next clears away what was left.
+                    for session in found:
+                        self.remember(self.file("next.txt", story(30, 77)), "--session", session)
+                    named = self.named_files()
+                    self.assertEqual(self.files(), named)
+        print(f"{kills} kills", flush=True)
+
+    def named_files(self):
+        import sqlite3
+        database = sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True)
+        names = {row[0] for row in database.execute("SELECT file FROM states UNION SELECT file FROM segments")}
+        database.close()
+        return sorted(names)
+
+    def test_acknowledged_turns_are_there(self):
+        messages = ["".join(story(5, seed).split("\n")) for seed in range(12)]
+        text = "".join(f"{message}\n" for message in messages).encode()
+        chat = ("chat", "--json", "-n", "4", *self.model)
+        code, out, operations = self.run_with("", *chat, "--session", "whole", stdin=text)
+        self.assertEqual((code, len(out.splitlines())), (0, 12))
+        tokens = [json.loads(line)["tokens"] for line in out.splitlines()]
+        whole = self.exported("whole")
+        chance = random.Random(5)
+        for attempt, moment in enumerate(sorted(chance.sample(range(1, operations), max(3, KILLS // 10)))):
+            with self.subTest(operation=moment, of=operations):
+                name = f"killed {attempt}"
+                code, out, _ = self.run_with(f"kill:{moment}", *chat, "--session", name, stdin=text)
+                self.assertEqual(code, -9)
+                acknowledged = len(out.splitlines())
+                names = [s["name"] for s in self.report("session", "list")["sessions"]]
+                turns = self.shown(name)["turns"] if name in names else 0
+                self.assertIn(turns, (acknowledged, acknowledged + 1))
+                rest = "".join(f"{message}\n" for message in messages[turns:]).encode()
+                done = self.run_program(*chat, "--session", name, stdin=rest)
+                said = [json.loads(line)["tokens"] for line in out.splitlines() + done.stdout.splitlines()]
+                self.assertEqual(said[:acknowledged] + said[acknowledged:], tokens[:acknowledged] + tokens[turns:])
+                self.assertEqual(self.exported(name), whole)
+                self.session("verify", name)
+
+    def test_failing_writes_lose_nothing(self):
+        self.prepare()
+        before_copy = self.keep("before")
+        before = self.sessions()
+        chance = random.Random(7)
+        for kind in ("full", "error"):
+            for name, command, continues in self.steps():
+                self.restore(before_copy)
+                _, _, operations = self.run_with("", *command)
+                after = self.sessions()
+                for moment in sorted(chance.sample(range(1, operations + 1), min(2, operations))):
+                    with self.subTest(name, kind=kind, operation=moment, of=operations):
+                        self.restore(before_copy)
+                        code, _, _ = self.run_with(f"{kind}:{moment}", *command)
+                        found = self.sessions()
+                        if continues:
+                            self.run_program(*command)
+                            self.assertEqual(self.sessions(), after)
+                        else:
+                            self.assertIn(found, (before, after))
+                            if code == 0:
+                                self.assertEqual(found, after, "it said that it had worked")
+
+
+class SmallDisk(SessionTest):
+    def setUp(self):
+        super().setUp()
+        self.home.mkdir(exist_ok=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(self.home)], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", str(self.home)], check=True)
+
+    def test_a_full_disk_is_said_and_nothing_is_lost(self):
+        seed, acknowledged = 1, []
+        for seed in range(1, 60):
+            path = self.file(f"{seed}.txt", story(600, seed))
+            done = self.run_program("remember", path, *self.model, expect=None)
+            if done.returncode != 0:
+                break
+            acknowledged.append(str(path))
+        self.assertEqual(done.returncode, 1, "the disk was never full")
+        self.assertRegex(done.stderr.decode(), "full|No space left")
+        held = [s["name"] for s in self.shown()["sources"] if s["complete"]]
+        self.assertEqual(held[:len(acknowledged)], acknowledged)
+        self.session("verify")
+        self.report("ask", "Where?", *self.model)
+        subprocess.run(["mount", "-o", "remount,size=64m", str(self.home)], check=True)
+        self.remember(self.folder / f"{seed}.txt")
+        plain = self.memory(*[story(600, s) for s in range(1, seed + 1)], name="plain.safetensors")
+        from program import read_safetensors
+        theirs, ours = read_safetensors(plain)[0], self.exported()[0]
+        for name in theirs:
+            if name.startswith(("short_term", "long_term", "tail")):
+                self.assertEqual(ours[name], theirs[name], name)
+
+
+if __name__ == "__main__":
+    main()
