@@ -37,6 +37,8 @@ struct GenerateOptions {
   std::uint64_t recall_seed = 0;            // of the random rule
   const model::ReadTaps* taps = nullptr;    // look into the first pass
   bool why = false;                         // fill Answer::why
+  // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
+  std::int64_t reread = 0;
 };
 
 enum class StopReason { end_of_text, stop_string, max_tokens, context_full, cancelled };
@@ -47,7 +49,12 @@ struct WhyChunk {
   std::int64_t chunk = 0;   // the update that wrote it; negative: the checkpoint brought it, no text is known
   std::vector<Span> spans;  // where its text stands in the sources
   double vote = 0;          // of the layers, over short- and long-term rows together; in standard deviations
-  double weight = 0;        // its share of what was recalled, mean over layers; all shares sum to 1
+  double words = 0;         // what the prior says of it
+  double total = 0;         // what chunks are ordered by: the vote, or both together where the rule has words
+  std::int64_t layers_first = 0;      // in how many layers no chunk scores better
+  std::vector<double> layer_votes;    // [L] standardised scores, NaN in a layer that has none of its rows
+  bool reread = false;                // its text stood in front of the question
+  double weight = 0;                  // its share of what was recalled, mean over layers; all shares sum to 1
   std::vector<double> layer_weights;  // [L] its share in each layer
   std::int64_t rows_recalled = 0;     // over all layers
   std::int64_t rows_short_term = 0;   // over all layers, still in short-term memory
@@ -58,8 +65,9 @@ struct Answer {
   std::vector<io::TokenId> tokens;
   StopReason reason = StopReason::max_tokens;
   memory::RecallRule recall =
-      memory::RecallRule::none;  // as it was done; a strategy of the caller's own: none
-  std::vector<WhyChunk> why;     // by falling vote
+      memory::RecallRule::none;      // as it was done; a strategy of the caller's own: none
+  std::vector<WhyChunk> why;         // by falling total
+  std::vector<std::int64_t> reread;  // chunks whose text stood in front of the question, oldest first
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
   std::int64_t read_tokens = 0;                            // of `tokens`, those the model read back
   std::int64_t prompt_tokens = 0;

@@ -1,7 +1,8 @@
 #include "mplus/engine/reading.h"
 
+#include <algorithm>
+
 #include "mplus/core/error.h"
-#include "mplus/engine/why.h"
 
 namespace mplus::engine {
 
@@ -60,7 +61,7 @@ void Reading::plan(const model::ReadItem& read) {
     anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
   const bool plan_recall = recall_ && anything_to_recall;
   const bool scout_for_recall = plan_recall && recall_->wants_scout();
-  const bool scout_for_why = options_->why && memory_->layout().has_long_term();
+  const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term();
   model::ScoutStates scout;
   if (scout_for_recall || scout_for_why) scout = model::scout_pass(engine_->workspace(), read, adapter_);
   const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
@@ -68,9 +69,30 @@ void Reading::plan(const model::ReadItem& read) {
   if (plan_recall)
     recall_->plan(engine_->context(), *memory_, scout_for_recall ? Scouts(scout.layers) : Scouts(), prior);
   if (scout_for_why)
-    votes_ =
-        memory::vote_over_everything(engine_->context(), *memory_, scout.layers, engine_->vote_options(),
-                                     plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+    rank(scout.layers, plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+}
+
+// Over short- and long-term rows together, so that what is still in short-term memory shows, too.
+void Reading::rank(std::span<const memory::LayerQueries> scout,
+                   std::span<const memory::ScoredRows> long_term) {
+  memory::VoteOptions how = engine_->vote_options();
+  how.keep_layers = options_->why;
+  ranking_.votes = memory::vote_over_everything(engine_->context(), *memory_, scout, how, long_term);
+  ranking_.totals = ranking_.votes;
+  ranking_.totals.layers.clear();
+  const bool words_alone = rule_ == RecallRule::words;
+  if (words_alone) std::fill(ranking_.totals.votes.begin(), ranking_.totals.votes.end(), 0.0);
+  if (rule_ == RecallRule::hybrid || words_alone)
+    ranking_.totals = memory::with_prior(std::move(ranking_.totals), options_->prior,
+                                         words_alone ? 1 : options_->words_weight);
+}
+
+void Reading::plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end) {
+  model::ReadItem read = item(tokens);
+  read.scouts_begin = scouts_begin;
+  read.scouts_end = scouts_end;
+  plan(read);
+  planned_ = true;
 }
 
 void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
@@ -84,7 +106,7 @@ void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_b
   read.scouts_begin = scouts_begin;
   read.scouts_end = scouts_end;
   read.logits_from = logits_from;
-  plan(read);
+  if (!planned_) plan(read);
   read.taps = options_->taps;
   model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
   recalled_ = cache_.recalled();
@@ -112,7 +134,7 @@ std::vector<std::vector<std::int64_t>> Reading::recalled_births() const {
 }
 
 std::vector<WhyChunk> Reading::why(const Record& record) const {
-  return explain(*memory_, record, recalled_, votes_);
+  return explain(*memory_, record, recalled_, ranking_, options_->prior);
 }
 
 }  // namespace mplus::engine

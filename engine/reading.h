@@ -7,6 +7,7 @@
 
 #include "mplus/engine/answer.h"
 #include "mplus/engine/engine.h"
+#include "mplus/engine/why.h"
 #include "mplus/memory/window.h"
 #include "mplus/model/read_pass.h"
 
@@ -23,15 +24,20 @@ class Reading {
   void prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
                std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink);
   void step(io::TokenId token, const model::LogitsSink& sink);
+  // Decides what to recall with these tokens; otherwise prefill does, with its own.
+  void plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
 
   std::vector<WhyChunk> why(const Record& record) const;
+  // Chunks of short- and long-term memory, best first; if `why` or `reread` was asked for.
+  std::vector<std::int64_t> ranking() const { return ranking_.totals.order(); }
   std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
   memory::RecallRule rule() const { return rule_; }
 
  private:
   memory::RecallRule chosen_rule() const;
   void plan(const model::ReadItem& item);
+  void rank(std::span<const memory::LayerQueries> scout, std::span<const memory::ScoredRows> long_term);
   model::ReadItem item(std::span<const io::TokenId> tokens);
 
   Engine* engine_;
@@ -44,7 +50,8 @@ class Reading {
   model::AttentionCache cache_;
   std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
   std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
-  memory::Votes votes_;                                     // over everything, if asked why
+  bool planned_ = false;
+  Ranking ranking_;
 };
 
 }  // namespace mplus::engine

@@ -155,7 +155,11 @@ class Session {
                        const GenerateOptions& options, std::span<const float> next, const StepFunction& step);
   void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
                    const StepFunction& step);
-  // Puts one more token of an answer behind the window; true: part of the window had to be written.
+  // Puts the text of remembered chunks into the window in front of place `at`, for one read.
+  std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
+                                          std::int64_t n, std::int64_t answer_tokens);
+  void drop_reread();
+  // Puts one more token of an answer behind the window; true: the window's front went to make room.
   bool push_answer_token(WindowToken& token);
   void emit(const Event& event) const {
     if (sink_) sink_(event);
@@ -167,6 +171,7 @@ class Session {
   std::vector<WindowToken> window_;  // text not in memory: the conversation, and documents too short to write
   Record record_;
   std::int64_t turns_ = 0;
+  std::int64_t reread_begin_ = 0, reread_count_ = 0;  // window tokens that are there for one read only
   std::vector<memory::Drops> injected_drops_;
   EventSink sink_;
 };

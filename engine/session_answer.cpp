@@ -4,6 +4,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/reading.h"
+#include "mplus/engine/reread.h"
 #include "mplus/engine/session.h"
 #include "mplus/engine/stop_text.h"
 
@@ -200,7 +201,8 @@ Answer Session::turn(std::string_view message, const GenerateOptions& options, c
                  .answer_ids = answer.tokens,
                  .answer_read = answer.read_tokens,
                  .recall = rule,
-                 .recalled_births = answer.recalled_births});
+                 .recalled_births = answer.recalled_births,
+                 .reread = answer.reread});
   return answer;
 }
 
@@ -239,15 +241,29 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
   Answer answer;
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t already_read = rows_.size();
-  std::vector<io::TokenId> unread;
-  for (std::int64_t i = already_read; i < window_size(); ++i)
-    unread.push_back(window_[static_cast<std::size_t>(i)].id);
+  const auto ids_from = [&](std::int64_t first) {
+    std::vector<io::TokenId> ids;
+    for (std::int64_t i = first; i < window_size(); ++i)
+      ids.push_back(window_[static_cast<std::size_t>(i)].id);
+    return ids;
+  };
+  Reading reading(*engine_, memory_, rows_, options);
+  if (told ? !told->reread.empty() : options.reread > 0) {
+    // The question alone asks what to recall; what is read again must not ask for itself.
+    reading.plan(ids_from(already_read), scouts_begin - already_read, scouts_end - already_read);
+    const std::vector<std::int64_t> best =
+        told ? std::vector<std::int64_t>(told->reread.begin(), told->reread.end()) : reading.ranking();
+    answer.reread = insert_reread(scouts_begin, best, told ? std::ssize(best) : options.reread,
+                                  told ? 0 : options.max_tokens);
+    scouts_begin += reread_count_;
+    scouts_end += reread_count_;
+  }
+  std::vector<io::TokenId> unread = ids_from(already_read);
   answer.prompt_tokens = static_cast<std::int64_t>(unread.size());
   std::vector<float> next(static_cast<std::size_t>(engine_->weights().config.vocab));
   const model::LogitsSink sink = [&](std::size_t, std::int64_t, std::span<const float> logits) {
     std::copy(logits.begin(), logits.end(), next.begin());
   };
-  Reading reading(*engine_, memory_, rows_, options);
   const auto expected = told ? static_cast<std::int64_t>(told->answer_ids.size()) : options.max_tokens;
   reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
                   std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
@@ -255,6 +271,8 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
   answer.prefill_seconds = seconds_since(start);
   answer.recall = reading.rule();
   if (options.why) answer.why = reading.why(record_);
+  for (WhyChunk& chunk : answer.why)
+    chunk.reread = std::find(answer.reread.begin(), answer.reread.end(), chunk.chunk) != answer.reread.end();
   const auto decode_start = std::chrono::steady_clock::now();
   const StepFunction step = [&](bool memory_changed, io::TokenId id) {
     if (memory_changed) reading.memory_changed();
@@ -266,6 +284,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
   } else {
     generate_tokens(answer, std::move(unread), answer_source, options, next, step);
   }
+  drop_reread();
   answer.decode_seconds = seconds_since(decode_start);
   return answer;
 }
@@ -305,13 +324,37 @@ void Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, s
   answer.text = text.finish();
 }
 
+std::vector<std::int64_t> Session::insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
+                                                 std::int64_t n, std::int64_t answer_tokens) {
+  const std::int64_t W = engine_->window_tokens();
+  const std::int64_t budget = W - window_size() - std::min(answer_tokens, W / 4);
+  const Reread again = reread_chunks(*engine_, record_, best_first, n, budget);
+  std::vector<WindowToken> tokens = tokens_of(again.ids, window_[static_cast<std::size_t>(at)].source);
+  window_.insert(window_.begin() + at, tokens.begin(), tokens.end());
+  reread_begin_ = at;
+  reread_count_ = std::ssize(tokens);
+  return again.chunks;
+}
+
+// Nothing of it is written: the memory holds it. What was read behind it keeps what it saw.
+void Session::drop_reread() {
+  const auto begin = window_.begin() + reread_begin_;
+  window_.erase(begin, begin + reread_count_);
+  rows_.erase(reread_begin_, reread_count_);
+  reread_count_ = 0;
+}
+
 bool Session::push_answer_token(WindowToken& token) {
   token.byte_begin = token.byte_end;
   if (engine_->has_tokenizer())
     token.byte_end += static_cast<std::int64_t>(engine_->tokenizer().token_bytes(token.id).size());
   // The newest token is not read yet: it stays out of what is written to make room for it.
   const bool spills = engine_->has_memory() && window_size() >= engine_->window_tokens();
-  if (spills) write_front(std::min(engine_->chunk_tokens(), window_size()));
+  if (spills && reread_count_ > 0) {
+    drop_reread();  // it is in memory already
+  } else if (spills) {
+    write_front(std::min(engine_->chunk_tokens(), window_size()));
+  }
   window_.push_back(token);
   ++token.index;
   return spills;

@@ -1,6 +1,7 @@
 #include "mplus/engine/why.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace mplus::engine {
@@ -23,7 +24,7 @@ void add_recalled(Chunks& chunks, const std::vector<std::vector<memory::Recalled
   }
 }
 
-void add_best_voted(Chunks& chunks, const memory::Votes& votes) {
+void add_best(Chunks& chunks, const memory::Votes& votes) {
   std::size_t added = 0;
   for (std::int64_t chunk : votes.order()) {
     if (added++ == kWhyChunks) break;
@@ -31,35 +32,53 @@ void add_best_voted(Chunks& chunks, const memory::Votes& votes) {
   }
 }
 
+void add_votes(WhyChunk& chunk, const Ranking& ranking) {
+  if (!ranking.votes.contains(chunk.chunk)) return;
+  const std::size_t place = ranking.votes.place(chunk.chunk);
+  chunk.vote = ranking.votes.votes[place];
+  chunk.total = ranking.totals.votes[place];
+  for (const std::vector<double>& layer : ranking.votes.layers) {
+    chunk.layer_votes.push_back(layer[place]);
+    const bool beaten = std::any_of(layer.begin(), layer.end(), [&](double z) { return z > layer[place]; });
+    if (!std::isnan(layer[place]) && !beaten) ++chunk.layers_first;
+  }
+}
+
+void count_short_term(Chunks& chunks, const memory::Memory& memory) {
+  for (std::int64_t l = 0; l < memory.layout().layers; ++l) {
+    const memory::RowsView slots = memory.short_term(l);
+    for (std::int64_t r = 0; r < slots.n; ++r)
+      if (const auto at = chunks.find(memory::chunk_of(slots.birth[r], memory.layout().K));
+          at != chunks.end())
+        ++at->second.rows_short_term;
+  }
+}
+
 }  // namespace
 
 std::vector<WhyChunk> explain(const memory::Memory& memory, const Record& record,
                               const std::vector<std::vector<memory::RecalledRow>>& recalled,
-                              const memory::Votes& votes) {
+                              const Ranking& ranking, const memory::Prior& prior) {
   const memory::Layout& layout = memory.layout();
   if (layout.K == 0) return {};
   Chunks chunks;
   add_recalled(chunks, recalled, layout.K);
-  add_best_voted(chunks, votes);
+  add_best(chunks, ranking.totals);
+  count_short_term(chunks, memory);
   const auto with_rows = static_cast<double>(std::max<std::ptrdiff_t>(
       1, std::count_if(recalled.begin(), recalled.end(), [](const auto& r) { return !r.empty(); })));
-  for (std::int64_t l = 0; l < layout.layers; ++l) {
-    const memory::RowsView slots = memory.short_term(l);
-    for (std::int64_t r = 0; r < slots.n; ++r)
-      if (const auto at = chunks.find(memory::chunk_of(slots.birth[r], layout.K)); at != chunks.end())
-        ++at->second.rows_short_term;
-  }
   std::vector<WhyChunk> result;
   for (auto& [number, chunk] : chunks) {
     chunk.chunk = number;
     chunk.spans = record.spans(number);
     chunk.layer_weights.resize(static_cast<std::size_t>(layout.layers), 0.0);
     for (double weight : chunk.layer_weights) chunk.weight += weight / with_rows;
-    if (votes.contains(number)) chunk.vote = votes[number];
+    add_votes(chunk, ranking);
+    if (prior) chunk.words = prior(number);
     if (chunk.rows_recalled > 0 || chunk.rows_short_term > 0) result.push_back(std::move(chunk));
   }
   std::stable_sort(result.begin(), result.end(),
-                   [](const WhyChunk& a, const WhyChunk& b) { return a.vote > b.vote; });
+                   [](const WhyChunk& a, const WhyChunk& b) { return a.total > b.total; });
   return result;
 }
 

@@ -8,11 +8,16 @@
 
 namespace mplus::engine {
 
-// The chunks something was recalled from, and the best-voted others up to kWhyChunks, by falling vote.
+// Votes over short- and long-term rows together, and what chunks are ordered by: the same, or with words.
+struct Ranking {
+  memory::Votes votes, totals;
+};
+
+// The chunks something was recalled from, and the best of the others up to kWhyChunks, by falling total.
 inline constexpr std::size_t kWhyChunks = 8;
 
 std::vector<WhyChunk> explain(const memory::Memory& memory, const Record& record,
                               const std::vector<std::vector<memory::RecalledRow>>& recalled,
-                              const memory::Votes& votes);
+                              const Ranking& ranking, const memory::Prior& prior);
 
 }  // namespace mplus::engine

@@ -49,18 +49,29 @@ void LongTermStore::append(const Layout& layout, std::int64_t layer, const RowsV
   last.used[l] += count;
 }
 
+// At least the n oldest living rows of a layer that holds so many, in any order. The oldest were born just
+// behind the threshold, as a rule within a few times n births of it: nothing else is looked at twice.
+std::vector<Expiry> LongTermStore::oldest_rows(std::int64_t layer, std::int64_t n) const {
+  const std::size_t l = index(layer);
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for_each(layer, [&](RowId, std::int64_t birth) { first = std::min(first, birth); });
+  std::vector<Expiry> oldest;
+  for (std::int64_t span = 2 * n; std::ssize(oldest) < n; span *= 4) {
+    oldest.clear();
+    for_each(layer, [&](RowId id, std::int64_t birth) {
+      if (birth - first < span) oldest.push_back({birth, segments_[id.segment].first_ordinal[l] + id.row});
+    });
+  }
+  return oldest;
+}
+
 void LongTermStore::enforce_capacity(const Layout& layout) {
   bool expired = false;
   for (std::int64_t layer = 0; layer < layout.layers; ++layer) {
     const std::size_t l = index(layer);
     const std::int64_t excess = alive_[l] - layout.M;
     if (excess <= 0) continue;
-    std::vector<Expiry> order;
-    order.reserve(index(alive_[l]));
-    for (const SegmentUse& use : segments_)
-      for (std::int64_t r = 0; r < use.used[l]; ++r)
-        if (alive(layer, use, r))
-          order.push_back({use.segment->rows(layer).birth[r], use.first_ordinal[l] + r});
+    std::vector<Expiry> order = oldest_rows(layer, excess + 1);
     std::nth_element(order.begin(), order.begin() + excess, order.end());
     expiry_[l] = order[index(excess)];
     alive_[l] = layout.M;

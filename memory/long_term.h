@@ -88,6 +88,7 @@ class LongTermStore {
   template <class Keep>
   std::vector<Rows> gather_if(const Layout& layout, std::size_t first, std::size_t count, std::int64_t begin,
                               std::int64_t most, Keep&& keep) const;
+  std::vector<Expiry> oldest_rows(std::int64_t layer, std::int64_t n) const;
   void release_expired_segments();
 
   std::vector<SegmentUse> segments_;

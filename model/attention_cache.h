@@ -20,7 +20,15 @@ class AttentionCache {
   void clear();                     // back to nothing; keeps the memory
   void reserve(std::int64_t rows);  // so that reading up to that many rows allocates nothing
   bool assembled() const { return assembled_; }
-  void set_assembled() { assembled_ = true; }
+  void set_assembled() {
+    assembled_ = true;
+    scouted_ = false;
+  }
+  // After a scout pass: short-term and window rows stand where the read will have them, behind room for bos
+  // and front_rows(l) recalled rows. A read that recalls as many fills the room; otherwise it begins anew.
+  bool scouted() const { return scouted_; }
+  void set_scouted() { scouted_ = true; }
+  std::int64_t& front_rows(std::int64_t l) { return front_rows_[static_cast<std::size_t>(l)]; }
 
   kernels::KvCache& layer(std::int64_t l) { return layers_[static_cast<std::size_t>(l)]; }
   std::int64_t rows(std::int64_t l) const { return layers_[static_cast<std::size_t>(l)].rows; }
@@ -41,6 +49,8 @@ class AttentionCache {
   kernels::KvShape shape_;
   std::int64_t capacity_ = 0;
   bool assembled_ = false;
+  bool scouted_ = false;
+  std::vector<std::int64_t> front_rows_;       // [L]
   std::vector<AlignedVector<float>> storage_;  // [L] keys, then values
   std::vector<kernels::KvCache> layers_;
   std::vector<std::vector<memory::RecalledRow>> recalled_;

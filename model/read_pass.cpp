@@ -100,19 +100,43 @@ void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t la
   append_to(w, cache, memory.layout().dtype, static_cast<std::int64_t>(rows.size()));
 }
 
-// [bos | recalled | short-term | window] of one layer.
+void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {
+  append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(w.bos_k(l, adapter)),
+                    reinterpret_cast<const std::byte*>(w.bos_v(l, adapter)), 0, 1);
+}
+
+// What a scout pass left behind stays where it is if the recalled rows fit in front of it.
+bool fill_front(Workspace& w, const ReadItem& item, std::int64_t l, Adapter adapter) {
+  kernels::KvCache& cache = item.cache->layer(l);
+  const std::int64_t rows = cache.rows;
+  cache.rows = 0;
+  if (!item.cache->scouted() || item.cache->front_rows(l) != std::ssize(item.cache->recalled(l)))
+    return false;
+  append_bos(w, cache, l, adapter);
+  append_recalled(w, *item.memory, l, cache, item.cache->recalled(l));
+  cache.rows = rows;
+  return true;
+}
+
+// [bos | recalled | short-term | window] of one layer. Attention sees how far apart rows are, not where they
+// stand, so that scouts may leave room in front for what they will find.
 void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQueries& queries,
               Adapter adapter) {
   const ReadItem& item = *s.item;
   kernels::KvCache& cache = item.cache->layer(l);
   if (item.memory) {
     const memory::Memory& memory = *item.memory;
-    append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(w.bos_k(l, adapter)),
-                      reinterpret_cast<const std::byte*>(w.bos_v(l, adapter)), 0, 1);
-    if (item.recall && queries.retriever) {
-      item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
-      append_recalled(w, memory, l, cache, item.cache->recalled(l));
+    if (item.scouting) {
+      item.cache->front_rows(l) =
+          queries.retriever ? std::min(memory.layout().K0, memory.long_term().size(l)) : 0;
+      cache.rows = item.cache->front_rows(l);
+    } else {
+      if (item.recall && queries.retriever)
+        item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
+      if (fill_front(w, item, l, adapter)) return;
     }
+    append_bos(w, cache, l, adapter);
+    append_recalled(w, memory, l, cache, item.cache->recalled(l));
     const memory::RowsView slots = memory.short_term(l);
     append_contiguous(w, cache, memory.layout().dtype, slots.k, slots.v, memory.layout().kv_bytes(), slots.n);
   }
@@ -127,7 +151,7 @@ void append_tokens(Workspace& w, const Share& s, std::int64_t l) {
   const float* k = w.k.data() + s.at * kv;
   const float* v = w.v.data() + s.at * kv;
   kernels::KvCache& cache = s.item->cache->layer(l);
-  if (memory::WindowRows* window = s.item->window) {
+  if (memory::WindowRows* window = s.item->scouting ? nullptr : s.item->window) {
     window->append(l, k, v, s.T);
     const auto at = static_cast<std::size_t>(window->size()) * window->row_size_bytes();
     append_contiguous(w, cache, window->dtype(), window->k(l) + at, window->v(l) + at,
@@ -156,15 +180,22 @@ void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter)
   const kernels::KvShape shape = w.kv_shape();
   const bool tapped = item.taps && item.taps->queries;
   memory::LayerQueries queries;
-  if (tapped || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
+  if (tapped || item.scouting || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
   if (tapped) item.taps->queries(l, queries);
   if (!item.cache->assembled()) assemble(w, s, l, queries, adapter);
   append_tokens(w, s, l);
   const std::int64_t at = s.at * shape.heads * shape.head_size;
-  const kernels::KvCache& cache = item.cache->layer(l);
+  kernels::KvCache cache = item.cache->layer(l);
   kernels::rope(w.context(), w.q.data() + at, s.T, shape.heads, w.rope(), cache.rows - s.T, 0);
   tap_attention(w, s, l);
+  if (item.scouting) {  // over what stands behind the room in front
+    const std::int64_t front = item.cache->front_rows(l);
+    cache.keys += front * shape.head_size;
+    cache.values += front * shape.head_size;
+    cache.rows -= front;
+  }
   kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.T, cache, shape);
+  if (item.scouting) item.cache->layer(l).rows -= s.T;
 }
 
 void emit_logits(Workspace& w, std::span<const Share> shares, const LogitsSink& sink) {
@@ -225,13 +256,18 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     tap_hidden(w, shares, l);
     kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
                       c.norm_epsilon);
-    project(w, w.q.data(), w.xn.data(), rows, layer.q, adapter, false);    // [rows,H·e]
-    project(w, w.k.data(), w.xn.data(), rows, layer.k, adapter, false);    // [rows,G·e]
-    project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);    // [rows,G·e]
-    for (const Share& s : shares) attend_share(w, s, l, adapter);          // [rows,H·e]
+    project(w, w.q.data(), w.xn.data(), rows, layer.q, adapter, false);  // [rows,H·e]
+    project(w, w.k.data(), w.xn.data(), rows, layer.k, adapter, false);  // [rows,G·e]
+    project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);  // [rows,G·e]
+    for (const Share& s : shares) attend_share(w, s, l, adapter);        // [rows,H·e]
+    if (batch[0].scouting && l + 1 == c.layers) break;  // its queries were the last thing asked for
     finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
   }
   for (const Share& s : shares) {
+    if (s.item->scouting) {
+      s.item->cache->set_scouted();
+      continue;
+    }
     s.item->cache->set_assembled();
     if (s.item->window) s.item->window->commit(s.T);
   }
@@ -258,11 +294,8 @@ ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter) {
     states.layers[l].attention = states.attention[l].data();
     states.layers[l].pool = queries.pool ? states.pool[l].data() : nullptr;
   };
-  AttentionCache cache(w.weights().config.layers, w.kv_shape());
   ReadItem scout = item;
-  memory::WindowRows window = item.window ? *item.window : memory::WindowRows(memory::Layout{});
-  scout.window = item.window ? &window : nullptr;
-  scout.cache = &cache;
+  scout.scouting = true;
   scout.recall = nullptr;
   scout.logits_from = static_cast<std::int64_t>(item.tokens.size());
   scout.taps = &taps;

@@ -37,6 +37,7 @@ struct ReadItem {
   std::int64_t scouts_end = 0;
   std::int64_t logits_from = 0;  // rows below are not turned into logits
   const ReadTaps* taps = nullptr;
+  bool scouting = false;  // only asks: nothing is recalled, `window` stays as it is (scout_pass sets this)
 };
 
 // Receives logits [V] of a token of an item; they are gone when the call returns.
@@ -45,7 +46,8 @@ using LogitsSink = std::function<void(std::size_t item, std::int64_t token, std:
 void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink);
 
 // The scout pass: the scouts' states in every layer, read over [bos | short-term | window | tokens] without
-// long-term rows. Changes nothing.
+// long-term rows. Memory and window stay as they are; the cache afterwards holds short-term and window rows
+// for the read that follows, which then need not be turned again. So it costs less than the read itself.
 struct ScoutStates {
   std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
   std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "mplus/cli/output/progress_bar.h"
 
@@ -35,24 +36,56 @@ std::string place(const engine::Record& record, const engine::Span& span) {
                        : fmt::format("{}, lines {} to {}", name, first, last);
 }
 
-std::string places(const engine::Record& record, const engine::WhyChunk& chunk) {
-  if (chunk.chunk < 0) return "came with the model: no text is known";
+std::string places(const engine::Record& record, std::int64_t chunk, const std::vector<engine::Span>& spans) {
+  if (chunk < 0) return "came with the model: no text is known";
   std::string text;
-  for (const engine::Span& span : chunk.spans) {
+  for (const engine::Span& span : spans) {
     if (!text.empty()) text += "; ";
     text += place(record, span);
   }
   return text.empty() ? "no text is known" : text;
 }
 
-std::string excerpt(const engine::Record& record, const engine::WhyChunk& chunk) {
+std::string excerpt(const engine::Record& record, const std::vector<engine::Span>& spans) {
   std::string text;
-  for (const engine::Span& span : chunk.spans) {
+  for (const engine::Span& span : spans) {
     if (!known(record, span)) continue;
     if (!text.empty()) text += ' ';
     text += record.text(span);
   }
   return text;
+}
+
+// Tokens of a chunk a layer, on average: rows are counted over all layers.
+double a_layer(const engine::WhyChunk& chunk, std::int64_t rows) {
+  const auto layers = static_cast<double>(std::max<std::size_t>(1, chunk.layer_weights.size()));
+  return static_cast<double>(rows) / layers;
+}
+
+std::string numbers_of(const engine::WhyChunk& chunk) {
+  std::string text = fmt::format("vote {:.2f}", chunk.vote);
+  if (chunk.words != 0) text += fmt::format(", words {:.2f}", chunk.words);
+  if (!chunk.layer_votes.empty())
+    text += fmt::format(", first in {} of {}", chunk.layers_first,
+                        plural(std::ssize(chunk.layer_votes), "layer"));
+  text += fmt::format(", weight {:.2f}; {:.0f} tokens recalled, {:.0f} in short-term memory", chunk.weight,
+                      a_layer(chunk, chunk.rows_recalled), a_layer(chunk, chunk.rows_short_term));
+  return chunk.reread ? text + "; read again" : text;
+}
+
+Json spans_json(const std::vector<engine::Span>& spans, const engine::Record& record) {
+  Json list = Json::array();
+  for (const engine::Span& span : spans) {
+    const bool here = known(record, span);
+    list.push_back({{"source", here ? Json(record.source(span.source).name) : Json()},
+                    {"speaker", here ? engine::speaker_name(record.source(span.source).speaker) : "user"},
+                    {"byte_begin", span.byte_begin},
+                    {"byte_end", span.byte_end},
+                    {"token_begin", span.token_begin},
+                    {"token_end", span.token_end},
+                    {"text", here ? Json(record.text(span)) : Json()}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -65,15 +98,46 @@ std::string why_text(const std::vector<engine::WhyChunk>& why, const engine::Rec
   int place_by_vote = 0;
   for (const engine::WhyChunk& chunk : why) {
     if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0) continue;
-    const std::string numbers =
-        fmt::format("vote {:.2f}, weight {:.2f}, {} recalled, {} in short-term memory", chunk.vote,
-                    chunk.weight, plural(chunk.rows_recalled, "row"), count_text(chunk.rows_short_term));
-    text += fmt::format("  {}. {}\n", ++number, terminal.styled(Style::bold, places(record, chunk)));
-    const std::string passage = one_line(excerpt(record, chunk), terminal.width - kIndent);
+    text += fmt::format("  {}. {}\n", ++number,
+                        terminal.styled(Style::bold, places(record, chunk.chunk, chunk.spans)));
+    const std::string passage = one_line(excerpt(record, chunk.spans), terminal.width - kIndent);
     if (!passage.empty()) text += fmt::format("{:{}}{}\n", "", kIndent, passage);
-    text += fmt::format("{:{}}{}\n", "", kIndent, terminal.styled(Style::dim, numbers));
+    text += fmt::format("{:{}}{}\n", "", kIndent, terminal.styled(Style::dim, numbers_of(chunk)));
   }
   return text;
+}
+
+std::string heat_text(const std::vector<engine::WhyChunk>& why) {
+  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};  // up to 0, 1, 2, 3 standard deviations, more
+  std::string text;
+  int place_by_vote = 0, number = 0;
+  for (const engine::WhyChunk& chunk : why) {
+    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0) continue;
+    text += fmt::format("  {:>2}. |", ++number);
+    for (const double z : chunk.layer_votes)
+      text += std::isnan(z) ? "·" : kShades[static_cast<int>(std::clamp(std::ceil(z), 0.0, 4.0))];
+    text += "|\n";
+  }
+  if (text.empty()) return text;
+  return text +
+         "      layers, lowest to highest; darker: scores better than other chunks; · has none of it\n";
+}
+
+std::string reread_text(const std::vector<std::int64_t>& chunks, const engine::Record& record,
+                        const Terminal& terminal) {
+  std::string text;
+  for (const std::int64_t chunk : chunks)
+    text += terminal.styled(Style::dim,
+                            fmt::format("  read again: {}", places(record, chunk, record.spans(chunk)))) +
+            "\n";
+  return text;
+}
+
+Json reread_json(const std::vector<std::int64_t>& chunks, const engine::Record& record) {
+  Json list = Json::array();
+  for (const std::int64_t chunk : chunks)
+    list.push_back({{"chunk", chunk}, {"spans", spans_json(record.spans(chunk), record)}});
+  return list;
 }
 
 Json why_json(const std::vector<engine::WhyChunk>& why, const engine::Record& record) {
@@ -82,22 +146,17 @@ Json why_json(const std::vector<engine::WhyChunk>& why, const engine::Record& re
     Json json;
     json["chunk"] = chunk.chunk;
     json["vote"] = chunk.vote;
+    json["words"] = chunk.words;
+    json["total"] = chunk.total;
     json["weight"] = chunk.weight;
+    json["layers_first"] = chunk.layers_first;
     json["rows_recalled"] = chunk.rows_recalled;
     json["rows_short_term"] = chunk.rows_short_term;
+    json["reread"] = chunk.reread;
     json["layer_weights"] = chunk.layer_weights;
-    json["spans"] = Json::array();
-    for (const engine::Span& span : chunk.spans) {
-      const bool here = known(record, span);
-      json["spans"].push_back(
-          {{"source", here ? Json(record.source(span.source).name) : Json()},
-           {"speaker", here ? engine::speaker_name(record.source(span.source).speaker) : "user"},
-           {"byte_begin", span.byte_begin},
-           {"byte_end", span.byte_end},
-           {"token_begin", span.token_begin},
-           {"token_end", span.token_end},
-           {"text", here ? Json(record.text(span)) : Json()}});
-    }
+    json["layer_votes"] = Json::array();
+    for (const double z : chunk.layer_votes) json["layer_votes"].push_back(std::isnan(z) ? Json() : Json(z));
+    json["spans"] = spans_json(chunk.spans, record);
     list.push_back(std::move(json));
   }
   return list;

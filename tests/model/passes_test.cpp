@@ -285,6 +285,78 @@ TEST(ReadPass, RecalledRowsAreDistinctAndInOrder) {
   }
 }
 
+// The rows a scout pass leaves in the cache are the rows a read would have put there.
+TEST(ReadPass, ReadingAfterScoutsIsReadingAsIfThereWereNone) {
+  TinyModel model;
+  for (const unsigned updates : {0u, 1u, 9u}) {  // an empty store, fewer rows than K0, more
+    memory::Memory memory = model.memory();
+    memory.load_long_term(memory::LongTermStore(model.layout));
+    for (unsigned u = 0; u < updates; ++u) write(model, memory, model.tokens(30, u));
+    const auto tokens = model.tokens(12, 1);
+    memory::WindowRows window(model.layout);
+    AttentionCache earlier(model.layout.layers, model.workspace.kv_shape());
+    const auto before = model.tokens(5, 2);
+    const ReadItem first{.tokens = before, .cache = &earlier, .window = &window, .memory = &memory};
+    read_pass(model.workspace, {&first, 1}, Adapter::read,
+              [](std::size_t, std::int64_t, std::span<const float>) {});
+    std::vector<float> logits[2];
+    std::vector<std::vector<std::int64_t>> births(static_cast<std::size_t>(model.layout.layers));
+    for (const bool scouts : {true, false}) {
+      memory::WindowRows rows = window;
+      AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+      auto recall =
+          scouts ? memory::make_recall(memory::RecallRule::consensus) : memory::recall_births(births);
+      ReadItem item{.tokens = tokens,
+                    .cache = &cache,
+                    .window = &rows,
+                    .memory = &memory,
+                    .recall = recall.get(),
+                    .scouts_end = 12};
+      if (scouts) {
+        const ScoutStates states = scout_pass(model.workspace, item, Adapter::read);
+        EXPECT_EQ(rows.size(), 5);
+        recall->plan(model.context, memory, states.layers, nullptr);
+      }
+      read_pass(model.workspace, {&item, 1}, Adapter::read,
+                [&](std::size_t, std::int64_t, std::span<const float> row) {
+                  logits[scouts].insert(logits[scouts].end(), row.begin(), row.end());
+                });
+      for (std::size_t l = 0; scouts && l < births.size(); ++l)
+        for (const auto& row : cache.recalled(static_cast<std::int64_t>(l))) births[l].push_back(row.birth);
+      for (std::int64_t l = 0; l < model.layout.layers; ++l)
+        EXPECT_EQ(cache.rows(l),
+                  1 + std::ssize(births[static_cast<std::size_t>(l)]) + memory.short_term(l).n + 17);
+    }
+    EXPECT_EQ(logits[0], logits[1]) << updates
+                                    << " updates";  // the same rows at the same places: the same bits
+  }
+}
+
+// Scouts that leave room in front see what scouts of an empty store see: distances count, not places.
+TEST(ReadPass, RoomInFrontChangesNoScout) {
+  TinyModel model;
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 9; ++u) write(model, memory, model.tokens(30, u));
+  memory::Memory forgetful = memory;
+  forgetful.load_long_term(memory::LongTermStore(model.layout));
+  const auto tokens = model.tokens(12, 1);
+  AttentionCache one(model.layout.layers, model.workspace.kv_shape());
+  AttentionCache other(model.layout.layers, model.workspace.kv_shape());
+  const ReadItem with{.tokens = tokens, .cache = &one, .memory = &memory, .scouts_end = 12};
+  const ReadItem without{.tokens = tokens, .cache = &other, .memory = &forgetful, .scouts_end = 12};
+  const ScoutStates a = scout_pass(model.workspace, with, Adapter::read);
+  const ScoutStates b = scout_pass(model.workspace, without, Adapter::read);
+  for (std::size_t l = 0; l < a.retriever.size(); ++l) {
+    ASSERT_EQ(a.retriever[l].size(), b.retriever[l].size());
+    float most = 0;
+    for (const float q : a.retriever[l]) most = std::max(most, std::abs(q));
+    // Angles of some hundred radians are rounded to 24 bits; layers add up.
+    const float tolerance = 2e-5f * most * static_cast<float>(l + 1);
+    for (std::size_t i = 0; i < a.retriever[l].size(); ++i)
+      ASSERT_NEAR(a.retriever[l][i], b.retriever[l][i], tolerance);
+  }
+}
+
 TEST(ReadPass, TapsSeeQueriesAndAttention) {
   TinyModel model;
   const memory::Memory memory = model.memory();
