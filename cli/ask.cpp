@@ -22,6 +22,8 @@ struct AskOptions {
   std::vector<std::string> questions;
   std::string questions_file;
   bool why = false;
+  bool heat = false;
+  std::int64_t reread = 0;
   bool json = false;
 };
 
@@ -58,7 +60,9 @@ engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std:
                        const Interrupt& interrupt) {
   engine::GenerateOptions generate = generate_options(options.sampling, options.memory, options.seed);
   generate.cancel = &interrupt.flag();
-  generate.why = options.why || memory.stored();  // a session counts what was recalled
+  generate.why = options.why || options.heat || memory.stored();  // a session counts what was recalled
+  generate.reread = options.reread;
+  memory.serve_words(generate);
   AnswerStream stream(!options.json, true);
   generate.on_text = [&](std::string_view piece) { return stream.write(piece); };
   engine::Session& session = memory.session();
@@ -69,11 +73,14 @@ engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std:
     Json json;
     json["question"] = question;
     json["answer"] = trimmed(answer.text);
-    json.update(answer_json(answer, session.record(), options.why));
+    json.update(answer_json(answer, session.record(), options.why || options.heat));
     put_json(json);
-  } else if (options.why) {
-    stream.write_aside(why_text(answer.why, session.record(), standard_output()));
+    return answer;
   }
+  std::string aside = reread_text(answer.reread, session.record(), standard_output());
+  if (options.why || options.heat) aside += why_text(answer.why, session.record(), standard_output());
+  if (options.heat) aside += heat_text(answer.why);
+  stream.write_aside(aside);
   return answer;
 }
 
@@ -100,7 +107,8 @@ void add_ask(CLI::App& program, Action& chosen) {
       "ask",
       "Answer a question from a memory.\n"
       "Puts the question in the form the delta was trained with and answers from what the memory holds; the\n"
-      "documents themselves are not read again. The memory is not changed. Where none is named it is the "
+      "documents themselves are read again only with --reread. The memory is not changed. Where none is "
+      "named it is the "
       "session\n"
       "`default`, if there is one; without any memory the model answers from what it knows by itself.");
   command->add_option("QUESTION", options->questions, "one or more questions; - reads them, one a line")
@@ -108,6 +116,8 @@ void add_ask(CLI::App& program, Action& chosen) {
   command->add_option("--questions", options->questions_file, "a file of questions, one a line")
       ->type_name("FILE");
   command->add_flag("--why", options->why, "show the passages that were recalled");
+  command->add_flag("--heat", options->heat, "the same, and how each layer scores each of them");
+  add_reread_option(*command, options->reread);
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "the memory to answer from");

@@ -63,6 +63,7 @@ void add_chat(CLI::App& program, Action& chosen) {
       "typed; Ctrl-C stops an answer.");
   command->add_option("--system", options->system, "instructions to begin a new conversation with")
       ->type_name("TEXT");
+  add_reread_option(*command, options->reread);
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "what to go on with; made if it is not there");

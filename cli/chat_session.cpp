@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kHelp =
     "/remember FILE   write a document, or a folder of them, into the memory\n"
-    "/why             the passages the last answer was recalled from\n"
+    "/why [heat]      the passages the last answer was recalled from; how each layer scores them\n"
     "/sources         what was said and read so far\n"
     "/stats           sizes of memory and window\n"
     "/flush           write what waits in the window into the memory\n"
@@ -74,6 +74,8 @@ void ChatSession::say(const std::string& message, Interrupt& interrupt) {
   engine::GenerateOptions how = generate_options(options_.sampling, options_.memory, options_.seed);
   how.cancel = &interrupt.flag();
   how.why = true;
+  how.reread = options_.reread;
+  memory_->serve_words(how);
   AnswerStream stream(!options_.json, true);
   how.on_text = [&](std::string_view piece) { return stream.write(piece); };
   engine::Answer answer = memory_->say(message, how);
@@ -82,6 +84,8 @@ void ChatSession::say(const std::string& message, Interrupt& interrupt) {
   answered_ = true;
   memory_->save();
   stream.end();
+  if (!options_.json)
+    stream.write_aside(reread_text(answer.reread, memory_->session().record(), standard_output()));
   if (options_.json) {
     Json json;
     json["message"] = message;
@@ -101,7 +105,7 @@ bool ChatSession::command(std::string_view name, const std::string& argument, In
   } else if (name == "/remember") {
     remember(argument, interrupt);
   } else if (name == "/why") {
-    show_why();
+    show_why(argument);
   } else if (name == "/sources") {
     show_sources();
   } else if (name == "/stats") {
@@ -143,9 +147,10 @@ void ChatSession::remember(const std::string& place, Interrupt& interrupt) {
   if (!documents.accepted.empty()) memory_->save();
 }
 
-void ChatSession::show_why() const {
-  print(answered_ ? why_text(why_, memory_->session().record(), standard_output())
-                  : "There is no answer yet.\n");
+void ChatSession::show_why(const std::string& argument) const {
+  if (!answered_) return print("There is no answer yet.\n");
+  print(why_text(why_, memory_->session().record(), standard_output()));
+  if (argument == "heat") print(heat_text(why_));
 }
 
 void ChatSession::show_sources() const {

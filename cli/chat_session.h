@@ -20,6 +20,7 @@ struct ChatOptions {
   SamplingOptions sampling;
   std::uint64_t seed = 0;
   std::string system;
+  std::int64_t reread = 0;
   bool json = false;
 };
 
@@ -35,7 +36,7 @@ class ChatSession {
   void say(const std::string& message, Interrupt& interrupt);
   bool command(std::string_view name, const std::string& argument, Interrupt& interrupt);
   void remember(const std::string& place, Interrupt& interrupt);
-  void show_why() const;
+  void show_why(const std::string& argument) const;
   void show_sources() const;
   void show_stats() const;
   void fork(const std::string& name);

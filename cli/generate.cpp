@@ -46,6 +46,7 @@ int generate(GenerateCommand options) {
   engine::GenerateOptions how = generate_options(options.sampling, options.memory, options.seed);
   how.cancel = &interrupt.flag();
   how.why = options.why;
+  memory.serve_words(how);
   AnswerStream stream(!options.json && engine->has_tokenizer(), false);
   how.on_text = [&](std::string_view piece) { return stream.write(piece); };
   const engine::Answer answer =

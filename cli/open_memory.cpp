@@ -161,6 +161,13 @@ void OpenMemory::note_recall(const engine::Answer& answer) {
   if (stored_) stored_->note_recall(answer);
 }
 
+void OpenMemory::serve_words(engine::GenerateOptions& options) {
+  if (!session().engine().has_memory()) return;
+  if (stored_) return stored_->serve_words(options);
+  if (!words_) words_.emplace();
+  words_->serve(options, session_->record());
+}
+
 void OpenMemory::save() {
   if (file_) session_->save(file_->file());
 }

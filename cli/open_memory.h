@@ -62,6 +62,8 @@ class OpenMemory {
   void set_system_message(std::string_view text);
   std::int64_t flush();
   void note_recall(const engine::Answer& answer);
+  // The words of what was written take part in recall; options are for reads of this memory as it is now.
+  void serve_words(engine::GenerateOptions& options);
 
   void save();  // a file is written; the store has everything already
   // What is on disk now.
@@ -74,6 +76,7 @@ class OpenMemory {
   std::optional<store::Store> store_;
   std::unique_ptr<store::StoredSession> stored_;
   std::optional<engine::Session> session_;
+  std::optional<store::TextIndex> words_;  // of what is not in the store
 };
 
 }  // namespace mplus::cli

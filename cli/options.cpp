@@ -147,6 +147,18 @@ void add_sampling_options(CLI::App& command, SamplingOptions& options) {
       ->take_all();
 }
 
+void add_reread_option(CLI::App& command, std::int64_t& chunks) {
+  command
+      .add_option(
+          "--reread", chunks,
+          "put the text of the N passages that fit best in front of the question, as far as the window "
+          "has room")
+      ->group("Memory")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000).description(""));
+}
+
 void add_seed_option(CLI::App& command, std::uint64_t& seed) {
   command.add_option("-s,--seed", seed, "of everything random: sampling, and what a new memory drops")
       ->type_name("N")

@@ -51,6 +51,7 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
 void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with
 void add_sampling_options(CLI::App& command, SamplingOptions& options);
+void add_reread_option(CLI::App& command, std::int64_t& chunks);
 void add_seed_option(CLI::App& command, std::uint64_t& seed);
 void add_json_option(CLI::App& command, bool& json);
 

@@ -135,7 +135,8 @@ Json details_json(const store::SessionDetails& details) {
 
 std::string forget_text(const store::ForgetReport& report, bool exact) {
   std::string names;
-  for (const std::string& name : report.sources) names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(name));
+  for (const std::string& name : report.sources)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(name));
   std::string text;
   if (exact) {
     text = fmt::format("{}: forgotten; the memory was made again without it ({})\n", names,

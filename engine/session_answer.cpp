@@ -227,7 +227,12 @@ void Session::replay(const Event& event, bool as_recalled) {
       options.recall_strategy = [&] {
         return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});
       };
-    turn(told->message, options, told);
+    TurnTaken again = *told;
+    if (!as_recalled) {  // chunks may have other numbers now
+      options.reread = std::ssize(told->reread);
+      again.reread = {};
+    }
+    turn(told->message, options, &again);
   } else {
     flush();
   }
@@ -248,13 +253,14 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     return ids;
   };
   Reading reading(*engine_, memory_, rows_, options);
-  if (told ? !told->reread.empty() : options.reread > 0) {
+  const bool as_told = told && !told->reread.empty();
+  if (as_told || options.reread > 0) {
     // The question alone asks what to recall; what is read again must not ask for itself.
     reading.plan(ids_from(already_read), scouts_begin - already_read, scouts_end - already_read);
     const std::vector<std::int64_t> best =
-        told ? std::vector<std::int64_t>(told->reread.begin(), told->reread.end()) : reading.ranking();
-    answer.reread = insert_reread(scouts_begin, best, told ? std::ssize(best) : options.reread,
-                                  told ? 0 : options.max_tokens);
+        as_told ? std::vector<std::int64_t>(told->reread.begin(), told->reread.end()) : reading.ranking();
+    answer.reread = insert_reread(scouts_begin, best, as_told ? std::ssize(best) : options.reread,
+                                  as_told ? 0 : options.max_tokens);
     scouts_begin += reread_count_;
     scouts_end += reread_count_;
   }

@@ -11,6 +11,7 @@
 #include "mplus/io/names.h"
 #include "mplus/io/unicode.h"
 #include "mplus/store/schema.h"
+#include "mplus/store/text_index.h"
 
 namespace mplus::store {
 namespace {
@@ -263,6 +264,7 @@ void Store::rename(const std::string& from, const std::string& to) {
 void Store::remove_rows(std::int64_t session) {
   Transaction transaction(database_);
   database_.prepare("DELETE FROM sessions WHERE id = ?").bind(session).run();
+  TextIndex::drop(database_, session);
   database_.execute(
       "DELETE FROM sources WHERE id NOT IN (SELECT source FROM events WHERE source IS NOT NULL UNION "
       "SELECT answer FROM events WHERE answer IS NOT NULL)");

@@ -46,6 +46,7 @@ void StoredSession::undo(std::int64_t n) {
     store_->release_segments();
     transaction.commit();
     load();
+    words_->follow(session_->record());
     store_->remove_loose_files(info_.id);
   });
 }
@@ -133,6 +134,7 @@ void StoredSession::commit_remade(StoredEvent event, const std::vector<std::int6
       .bind(now.delta)
       .bind(info_.id)
       .run();
+  TextIndex(database, info_.id).follow(session_->record());
   transaction.commit();
   finish_state(fresh);
 }

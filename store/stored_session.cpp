@@ -69,6 +69,9 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::st
   if (options_.without_states) how.states_before = std::numeric_limits<std::int64_t>::min();
   load(how);
   replayed_events_ = position_ - state_position_;
+  if (!lock_) return;
+  words_ = std::make_unique<TextIndex>(store.database(), info_.id);
+  words_->follow(session_->record());
 }
 
 StoredSession::~StoredSession() {
@@ -281,6 +284,7 @@ void StoredSession::replay_turn(StoredEvent event, const Replay& how) {
   const io::Json details = io::Json::parse(event.details);
   if (how.by_bytes) event.answer_ids = engine_->tokenizer().encode(answer.text);
   const std::string recall = details.value("recall", "");
+  const auto reread = details.value("reread", std::vector<std::int64_t>());
   const engine::TurnTaken turn{.message = message.text,
                                .answer = answer.text,
                                .answer_ids = event.answer_ids,
@@ -288,7 +292,8 @@ void StoredSession::replay_turn(StoredEvent event, const Replay& how) {
                                                   ? static_cast<std::int64_t>(event.answer_ids.size())
                                                   : details.value("answer_read", std::int64_t{0}),
                                .recall = recall,
-                               .recalled_births = event.recalled_births};
+                               .recalled_births = event.recalled_births,
+                               .reread = reread};
   if (!as_recalled)
     session_->set_event_sink([&](const engine::Event& told) {
       const auto& births = std::get<engine::TurnTaken>(told).recalled_births;
@@ -322,6 +327,7 @@ void StoredSession::take(const engine::Event& event) {
     position_ = journal_.append({.kind = EventKind::flush});
     position_token_ = 0;
   }
+  words_->follow_newest(session_->record());
   transaction.commit();
   if (session_->memory().updates() - state_updates_ < options_.state_every) return;
   try {
@@ -375,7 +381,10 @@ void StoredSession::take_turn(const engine::TurnTaken& turn) {
        .answer = answer,
        .answer_ids = {turn.answer_ids.begin(), turn.answer_ids.end()},
        .recalled_births = {turn.recalled_births.begin(), turn.recalled_births.end()},
-       .details = io::Json{{"answer_read", turn.answer_read}, {"recall", std::string(turn.recall)}}.dump()});
+       .details = io::Json{{"answer_read", turn.answer_read},
+                           {"recall", std::string(turn.recall)},
+                           {"reread", std::vector<std::int64_t>(turn.reread.begin(), turn.reread.end())}}
+                      .dump()});
   position_token_ = 0;
   ++turns_since_state_;
   note_sources({message, answer});
@@ -428,6 +437,14 @@ void StoredSession::set_system_message(std::string_view text) {
 
 std::int64_t StoredSession::flush() {
   return change([&] { return session_->flush(); });
+}
+
+void StoredSession::serve_words(engine::GenerateOptions& options) {
+  if (!words_) {  // a reader does not change what a writer may be adding to
+    words_ = std::make_unique<TextIndex>(store_->database(), info_.id);
+    if (!words_->differences(session_->record()).empty()) words_ = std::make_unique<TextIndex>();
+  }
+  words_->serve(options, session_->record());
 }
 
 void StoredSession::note_recall(const engine::Answer& answer) {

@@ -19,6 +19,7 @@
 #include "mplus/core/file_lock.h"
 #include "mplus/engine/session.h"
 #include "mplus/store/store.h"
+#include "mplus/store/text_index.h"
 
 namespace mplus::store {
 
@@ -82,6 +83,9 @@ class StoredSession {
 
   void save_state();  // now; a later opening starts here
   void close();       // as the destructor does, but failures are thrown
+
+  // The words of what was written take part in recall.
+  void serve_words(engine::GenerateOptions& options);
 
   // Counts the sources an answer drew on; never fails.
   void note_recall(const engine::Answer& answer);
@@ -181,6 +185,7 @@ class StoredSession {
   std::optional<std::int64_t> continued_;      // the source of the document that goes on
   std::int64_t state_position_ = -1, state_updates_ = 0, turns_since_state_ = 0;  // of the newest state
   std::int64_t replayed_events_ = 0;
+  std::unique_ptr<TextIndex> words_;  // in the store; or in this process, if that one is not in step
   std::vector<StoredEvent> renewed_;  // turns that recalled anew, texts whose tokens were found anew
   bool broken_ = false;               // could not be read again after a failure
 };

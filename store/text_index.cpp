@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/reread.h"
 #include "mplus/io/hash.h"
 #include "mplus/store/word_split.h"
 
@@ -41,16 +42,6 @@ std::string table_of(std::int64_t session) { return fmt::format("words_{}", sess
 
 std::int64_t fingerprint(std::string_view text) {
   return static_cast<std::int64_t>(io::xxh3(std::as_bytes(std::span(text))));
-}
-
-std::string text_of(const engine::Record& record, std::int64_t update) {
-  std::string text;
-  for (const engine::Span& span : record.spans(update)) {
-    if (span.byte_begin == span.byte_end) continue;
-    if (!text.empty()) text += '\n';
-    text += record.text(span);
-  }
-  return text;
 }
 
 }  // namespace
@@ -173,7 +164,7 @@ std::vector<TextIndex::Change> TextIndex::changes(const engine::Record& record) 
   std::vector<Change> found;
   auto known = fingerprints();
   for (std::int64_t update = 0; update < record.updates(); ++update) {
-    std::string text = text_of(record, update);
+    std::string text = engine::chunk_text(record, update);
     const auto at = known.find(update);
     const bool there = at != known.end();
     const bool same = there ? at->second == fingerprint(text) : indexed_form(text).empty();
@@ -195,6 +186,29 @@ std::int64_t TextIndex::follow(const engine::Record& record) {
   for (const Change& change : found) add(change.chunk, change.text);
   all.commit();
   return static_cast<std::int64_t>(found.size());
+}
+
+void TextIndex::follow_newest(const engine::Record& record) {
+  auto newest = database_->prepare("SELECT ifnull(max(chunk), -1) FROM word_chunks WHERE session = ?");
+  newest.bind(session_).step();
+  const std::int64_t known = newest.integer(0);
+  newest.reset();
+  for (std::int64_t update = known + 1; update < record.updates(); ++update)
+    add(update, engine::chunk_text(record, update));
+}
+
+void TextIndex::check() const {
+  database_->execute(fmt::format("INSERT INTO {0} ({0}) VALUES ('integrity-check')", table_));
+  auto strays = database_->prepare(
+      fmt::format("SELECT count(*) FROM (SELECT rowid AS chunk FROM {0} EXCEPT SELECT chunk FROM word_chunks "
+                  "WHERE session = ?1) UNION ALL SELECT count(*) FROM (SELECT chunk FROM word_chunks WHERE "
+                  "session = ?1 EXCEPT SELECT rowid FROM {0})",
+                  table_));
+  strays.bind(session_);
+  while (strays.step())
+    if (strays.integer(0) > 0)
+      fail(ErrorCode::corrupt, "{}: text index of session {}: {} chunks do not match their list",
+           database_->file().string(), session_, strays.integer(0));
 }
 
 std::vector<std::int64_t> TextIndex::differences(const engine::Record& record) const {

@@ -40,6 +40,10 @@ class TextIndex {
 
   // Brings the index in step with what the updates of a session were cut from. Returns the chunks changed.
   std::int64_t follow(const engine::Record& record);
+  // The same where nothing but new updates came since.
+  void follow_newest(const engine::Record& record);
+  // Throws corrupt if the index is damaged in itself.
+  void check() const;
   // Chunks whose text is not what the index holds of it.
   std::vector<std::int64_t> differences(const engine::Record& record) const;
 

@@ -22,6 +22,7 @@ class Verification {
     check_events();
     check_sources();
     check_states();
+    check_words();
     report_.verdict = verdict();
     return std::move(report_);
   }
@@ -106,6 +107,13 @@ class Verification {
       }
       if (sound && !sound_state_) sound_state_ = row;
     }
+  }
+
+  void check_words() {
+    attempt([&] {
+      const TextIndex words(store_.database(), info_.id);
+      words.check();
+    });
   }
 
   std::string verdict() const {
@@ -209,6 +217,12 @@ void verify_by_replay(Store& store, engine::Engine& engine, const std::string& n
   }
   StoredSession as_stored(store, engine, name, Access::read);
   StoredSession replayed(store, engine, name, Access::read, {.without_states = true});
+  const TextIndex words(store.database(), as_stored.info().id);
+  if (const auto chunks = words.differences(as_stored.session().record()); !chunks.empty())
+    report.problems.push_back(fmt::format(
+        "session {}: the text index differs from what was written in {} chunks, the first being {}; writing "
+        "to the session mends it",
+        io::shown(name), chunks.size(), chunks.front()));
   const bool same_numerics = as_stored.info().settings.numerics_id == engine.numerics_id();
   const std::string difference = first_difference(as_stored.session(), replayed.session(), same_numerics);
   if (!difference.empty()) {

@@ -29,10 +29,72 @@ class Answers(TinyModelTest):
             for span in chunk["spans"]:
                 text = texts[0] if span["source"].endswith("text0.txt") else texts[1]
                 self.assertEqual(text.encode()[span["byte_begin"]:span["byte_end"]].decode(), span["text"])
-        votes = [chunk["vote"] for chunk in report["why"]]
+        votes = [chunk["total"] for chunk in report["why"]]
         self.assertEqual(votes, sorted(votes, reverse=True))
         lines = self.run_program("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)
         self.assertIn(b"text0.txt, line 1", lines.stdout)
+
+    def test_words_find_what_shares_them(self):
+        texts = [story(300, seed) for seed in range(6)]
+        texts[2] += "The password of the old safe is Quicksilver.\n"
+        memory = self.memory(*texts)
+        question = "What is the password of the safe, Quicksilver?"
+        def best(*options):
+            return self.report("ask", question, "--memory", memory, "--why", "-n", "2", *options, *self.model)
+        for rule in ("hybrid", "words"):
+            report = best("--recall", rule, "--words-weight", "100")
+            self.assertEqual(report["recall"], rule)
+            text = "".join(span["text"] for span in report["why"][0]["spans"])
+            self.assertIn("Quicksilver", text)
+            self.assertGreater(report["why"][0]["words"], 0)
+            self.assertGreater(report["why"][0]["rows_recalled"], 0)
+        self.assertEqual(best()["recall"], "hybrid", "the default where text is known")
+        self.assertEqual(best("--recall", "consensus")["recall"], "consensus")
+        hostile = '" OR NEAR( AND * ^ \\ \' ; DROP TABLE words_0 --'
+        self.report("ask", hostile, "--memory", memory, "-n", "1", *self.model)
+
+    def test_every_rule_of_recall_answers(self):
+        memory = self.memory(story(600, 1))
+        for rule in ("hybrid", "consensus", "words", "per-layer", "random", "attention"):
+            report = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", "--recall", rule, *self.model)
+            self.assertEqual(sum(chunk["rows_recalled"] for chunk in report["why"]), 2 * 16, rule)  # L · K0
+        oracle = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", "--recall", "oracle",
+                             "--recall-chunks", "1,0", *self.model)
+        self.assertEqual({c["chunk"] for c in oracle["why"] if c["rows_recalled"]}, {0, 1})
+        self.assertIn("oracle", self.error("ask", "Where?", "--memory", memory, "--recall", "oracle", *self.model))
+        self.assertIn("vector_pool", self.error("ask", "Where?", "--memory", memory, "--recall", "vector", *self.model))
+
+    def test_why_tells_layers_and_heat(self):
+        memory = self.memory(story(400, 1))
+        report = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)
+        self.assertEqual(sum(chunk["layers_first"] for chunk in report["why"]), 2, "each layer has one best chunk")
+        for chunk in report["why"]:
+            self.assertEqual(len(chunk["layer_votes"]), 2)
+        shown = self.run_program("ask", "Where is the lamp?", "--memory", memory, "--heat", "-n", "2", *self.model).stdout
+        self.assertIn("layers, lowest to highest".encode(), shown)
+        self.assertIn(b"in short-term memory", shown)
+        # A page that never left short-term memory shows, too.
+        page = self.memory(story(60, 3), name="page.safetensors")
+        report = self.report("ask", "Where is the lamp?", "--memory", page, "--why", "-n", "2", *self.model)
+        self.assertGreater(len(report["why"]), 0)
+        self.assertEqual(sum(chunk["rows_recalled"] for chunk in report["why"]), 0)
+
+    def test_text_is_read_again(self):
+        memory = self.memory(*[story(40, seed) for seed in range(4)])
+        plain = self.report("ask", "the lamp", "--memory", memory, "-n", "2", "--why", *self.model)
+        self.assertEqual(plain["reread"], [])
+        again = self.report("ask", "the lamp", "--memory", memory, "-n", "2", "--why", "--reread", "1", *self.model)
+        self.assertEqual([c["chunk"] for c in again["reread"]], [again["why"][0]["chunk"]])
+        self.assertTrue(again["why"][0]["reread"])
+        self.assertGreater(again["prompt_tokens"], plain["prompt_tokens"] + 16)
+        self.assertEqual([c["chunk"] for c in again["why"]], [c["chunk"] for c in plain["why"]],
+                         "what is read again does not ask")
+        many = self.report("ask", "the lamp", "--memory", memory, "-n", "2", "--reread", "99", *self.model)
+        self.assertLessEqual(many["prompt_tokens"], 64, "the window's budget")
+        self.assertGreaterEqual(len(many["reread"]), 1)
+        self.assertEqual(sorted(c["chunk"] for c in many["reread"]), [c["chunk"] for c in many["reread"]])
+        shown = self.run_program("ask", "the lamp", "--memory", memory, "-n", "2", "--reread", "1", *self.model).stdout
+        self.assertIn(b"read again: ", shown)
 
     def test_recall_none_recalls_nothing(self):
         memory = self.memory(story(600, 1))
