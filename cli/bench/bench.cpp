@@ -8,6 +8,7 @@
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/report_output.h"
 #include "mplus/core/error.h"
+#include "mplus/engine/locate.h"
 
 namespace mplus::cli {
 namespace {
@@ -19,6 +20,7 @@ struct BenchOptions {
   std::int64_t decode_tokens = 48;
   std::int64_t chunks = 12;
   std::int64_t recall_rows = 20000;
+  std::int64_t store_blocks = 1;
   int repetitions = 3;
   bool json = false;
 };
@@ -56,6 +58,11 @@ class Bench {
         {ingest.first_quarter, ingest.first_quarter, ingest.first_quarter}, 0);
     add("remember, last quarter", "tok/s", {ingest.last_quarter, ingest.last_quarter, ingest.last_quarter},
         0);
+    if (options_.store_blocks > 0) {
+      const StoreRates rates = store_rates(*engine_, engine::home_folder(), options_.store_blocks);
+      add("remember, no session", "tok/s", rates.plain, 0);
+      add("remember in a session", "tok/s", rates.stored, rates.plain.median);
+    }
     // Every step reads the attended rows of the memory as well, as 32-bit floats.
     const memory::Layout& layout = engine_->layout();
     const double rows = static_cast<double>(session.memory().short_term(0).n + layout.K0);
@@ -102,8 +109,9 @@ std::string table(const Json& report) {
                                                  100 * row["share_of_limit"].get<double>());
   }
   return text +
-         "\nlimit: matrix products alone (prefill, remember); weights and rows read once from memory "
-         "(decode, recall)\n";
+         "\nlimit: matrix products alone (prefill, remember); the same text without a session, by turns "
+         "(remember in "
+         "a\nsession); weights and rows read once from memory (decode, recall)\n";
 }
 
 int bench(const BenchOptions& options) {
@@ -127,7 +135,7 @@ void add_bench(CLI::App& program, Action& chosen) {
                                              "a full memory, and searching a long-term\n"
                                              "memory; medians and spread over repetitions, beside what this "
                                              "machine's memory and arithmetic allow. With\n"
-                                             "the default model it takes about half a minute on two cores.");
+                                             "the default model it takes about a minute on two cores.");
   const auto size = [&](const char* name, auto& value, const char* help) {
     command->add_option(name, value, help)
         ->type_name("N")
@@ -138,6 +146,12 @@ void add_bench(CLI::App& program, Action& chosen) {
   size("--decode-tokens", options->decode_tokens, "decoded in each run");
   size("--chunks", options->chunks, "written into the memory");
   size("--recall-rows", options->recall_rows, "a layer of the long-term memory that is searched");
+  command
+      ->add_option("--store-blocks", options->store_blocks,
+                   "of 16 chunks, written with and without a session; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000).description(""));
   size("--repetitions", options->repetitions, "of each measurement");
   add_json_option(*command, options->json);
   add_new_memory_options(*command, options->memory);

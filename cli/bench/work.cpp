@@ -1,10 +1,14 @@
 #include "mplus/cli/bench/work.h"
 
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <memory>
 #include <numeric>
 
 #include "mplus/core/error.h"
 #include "mplus/core/philox.h"
+#include "mplus/store/stored_session.h"
 
 namespace mplus::cli {
 namespace {
@@ -104,6 +108,31 @@ IngestRates ingest_rate(engine::Session& session, std::int64_t chunks) {
   result.last_quarter = spread_of({rates.end() - quarter, rates.end()}).median;
   result.each = spread_of(std::move(rates));
   return result;
+}
+
+StoreRates store_rates(engine::Engine& engine, const std::filesystem::path& folder, std::int64_t blocks) {
+  struct Removed {
+    std::filesystem::path folder;
+    ~Removed() {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+    }
+  };
+  const store::StoredOptions how;
+  const std::int64_t tokens = how.state_every * engine.chunk_tokens();
+  const std::vector<io::TokenId> text = bench_tokens(engine, tokens);
+  const Removed removed{folder / fmt::format("bench-{}", ::getpid())};
+  store::Store sessions(removed.folder);
+  store::StoredSession stored(sessions, engine, "bench", store::Access::write, how);
+  engine::Session plain(engine);
+  std::vector<double> with, without;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::string name = fmt::format("block {}", block);
+    without.push_back(static_cast<double>(tokens) / seconds_of([&] { plain.remember_ids(text, name); }));
+    with.push_back(static_cast<double>(tokens) /
+                   seconds_of([&] { stored.remember({.source = name, .ids = text}); }));
+  }
+  return {spread_of(std::move(without)), spread_of(std::move(with))};
 }
 
 Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include "mplus/cli/bench/machine.h"
@@ -21,6 +22,13 @@ struct IngestRates {
   double first_quarter = 0, last_quarter = 0;
 };
 IngestRates ingest_rate(engine::Session& session, std::int64_t chunks);
+
+// The same text into a session of a store and into one without, by turns, in documents as long as lie between
+// two states: what journal, states and segments cost. The store is made below `folder` and removed.
+struct StoreRates {
+  Spread plain, stored;  // tok/s
+};
+StoreRates store_rates(engine::Engine& engine, const std::filesystem::path& folder, std::int64_t blocks);
 
 // Seconds to score every row of every layer of a made-up long-term store and to vote.
 Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,
