@@ -23,7 +23,7 @@ class Story(ProgramTest):
         right = 0
         for question, answer in pairs:
             told = self.report("ask", question, "--memory", "m.safetensors", "--why")
-            blank = self.report("ask", question)
+            blank = self.report("ask", question, "--session", "none")
             right += answer.lower() in told["answer"].lower()
             # The page of facts is in the first two writes, and they are recalled, not merely still in short-term memory.
             best = told["why"][0]
