@@ -21,6 +21,7 @@ struct BenchOptions {
   std::int64_t chunks = 12;
   std::int64_t recall_rows = 20000;
   std::int64_t store_blocks = 1;
+  std::int64_t question_tokens = 32;
   int repetitions = 3;
   bool json = false;
 };
@@ -70,12 +71,20 @@ class Bench {
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
     if (!layout.has_long_term()) return;
-    const Spread seconds = recall_seconds(*engine_, options_.recall_rows, 16, options_.repetitions);
+    const QuestionSeconds question =
+        question_seconds(session, options_.question_tokens, options_.repetitions);
+    add("scout pass of a question", "ms", in_milliseconds(question.scout), 0);
+    add("its own prefill", "ms", in_milliseconds(question.read), 0);
+    const Spread seconds =
+        recall_seconds(*engine_, options_.recall_rows, options_.question_tokens, options_.repetitions);
+    add("scoring and voting", "ms", in_milliseconds(seconds), 0);
     const auto cells = static_cast<double>(options_.recall_rows * layout.layers);
     add("recall", "Mrow/s",
         {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
         bandwidth_ / static_cast<double>(layout.key_bytes()) / 1e6);
   }
+
+  static Spread in_milliseconds(const Spread& s) { return {1e3 * s.median, 1e3 * s.least, 1e3 * s.most}; }
 
   // A limit of 0: none is known.
   void add(const char* name, const char* unit, const Spread& rate, double limit) {
@@ -152,6 +161,7 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000).description(""));
+  size("--question-tokens", options->question_tokens, "of the question that searches it");
   size("--repetitions", options->repetitions, "of each measurement");
   add_json_option(*command, options->json);
   add_new_memory_options(*command, options->memory);

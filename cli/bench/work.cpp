@@ -25,6 +25,12 @@ engine::GenerateOptions up_to(std::int64_t max_tokens) {
   return options;
 }
 
+std::unique_ptr<memory::Recall> consensus(const engine::Engine& engine) {
+  memory::RecallOptions options;
+  options.vote = engine.vote_options();
+  return memory::make_recall(memory::RecallRule::consensus, options);
+}
+
 // Rows with retriever keys alone: recall looks at nothing else.
 struct StoreColumns {
   std::vector<AlignedVector<std::uint16_t>> keys;  // [L] bf16
@@ -135,6 +141,35 @@ StoreRates store_rates(engine::Engine& engine, const std::filesystem::path& fold
   return {spread_of(std::move(without)), spread_of(std::move(with))};
 }
 
+QuestionSeconds question_seconds(engine::Session& session, std::int64_t tokens, int repetitions) {
+  engine::Engine& engine = session.engine();
+  const std::vector<io::TokenId> question = bench_tokens(engine, tokens);
+  std::vector<double> scout, read;
+  for (int i = 0; i <= repetitions; ++i) {
+    model::AttentionCache cache(engine.weights().config.layers, engine.workspace().kv_shape());
+    const auto recall = consensus(engine);
+    const model::ReadItem item{.tokens = question,
+                               .cache = &cache,
+                               .memory = &session.memory(),
+                               .recall = recall.get(),
+                               .scouts_end = tokens,
+                               .logits_from = tokens - 1};
+    cache.reserve(1 + 2 * engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
+    model::ScoutStates states;
+    const double asked =
+        seconds_of([&] { states = model::scout_pass(engine.workspace(), item, model::Adapter::read); });
+    recall->plan(engine.context(), session.memory(), states.layers, nullptr);
+    const double answered = seconds_of([&] {
+      model::read_pass(engine.workspace(), {&item, 1}, model::Adapter::read,
+                       [](std::size_t, std::int64_t, std::span<const float>) {});
+    });
+    if (i == 0) continue;
+    scout.push_back(asked);
+    read.push_back(answered);
+  }
+  return {spread_of(std::move(scout)), spread_of(std::move(read))};
+}
+
 Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,
                       int repetitions) {
   const memory::Layout& layout = engine.layout();
@@ -147,8 +182,12 @@ Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t qu
       memory::LayerQueries{.T = question_tokens, .retriever = queries.data()});
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
-    const double took = seconds_of(
-        [&] { memory::vote_over_everything(engine.context(), memory, scout, engine.vote_options()); });
+    const double took = seconds_of([&] {
+      const auto recall = consensus(engine);
+      recall->plan(engine.context(), memory, scout, nullptr);
+      for (std::int64_t l = 0; l < layout.layers; ++l)
+        recall->rows(engine.context(), memory, l, scout[static_cast<std::size_t>(l)]);
+    });
     if (i > 0) seconds.push_back(took);
   }
   return spread_of(std::move(seconds));

@@ -30,8 +30,14 @@ struct StoreRates {
 };
 StoreRates store_rates(engine::Engine& engine, const std::filesystem::path& folder, std::int64_t blocks);
 
-// Seconds to score every row of every layer of a made-up long-term store and to vote.
+// Seconds to score every row of every layer of a made-up long-term store, to vote and to choose the rows.
 Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t question_tokens,
                       int repetitions);
+
+// What a question costs over the session's memory: the scout pass by itself, and the read that follows it.
+struct QuestionSeconds {
+  Spread scout, read;
+};
+QuestionSeconds question_seconds(engine::Session& session, std::int64_t tokens, int repetitions);
 
 }  // namespace mplus::cli
