@@ -14,6 +14,7 @@
 #include "mplus/engine/session.h"
 #include "mplus/eval/metric/answer_score.h"
 #include "mplus/eval/metric/bootstrap.h"
+#include "mplus/io/json.h"
 #include "mplus/store/text_index.h"
 
 namespace mplus::recall_study {
