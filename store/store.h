@@ -15,6 +15,9 @@
 
 namespace mplus::store {
 
+// In place of a numerics id: written under more than one, so values cannot be replayed bit for bit.
+inline constexpr const char* kMixedNumerics = "mixed";
+
 // What a memory is made for and how it is kept: fixed for a session's life, but for a rebuild.
 struct Settings {
   std::string shape_id, weights_id, numerics_id;

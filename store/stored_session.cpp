@@ -136,8 +136,18 @@ void StoredSession::load(const Replay& how) {
   open_document_.reset();
   continued_.reset();
   renewed_.clear();
+  // A writer may replace the newest state between our reading its row and opening its files: then look again.
+  constexpr int kAttempts = 10;
+  for (int attempt = 1; !load_from(how, attempt < kAttempts && !lock_); ++attempt) {
+  }
+  if (lock_) listen();
+}
+
+bool StoredSession::load_from(const Replay& how, bool may_look_again) {
   const Snapshot snapshot(store_->database());
-  if (!load_newest_state(how)) {
+  const Found found = load_newest_state(how, may_look_again);
+  if (found == Found::vanished) return false;
+  if (found == Found::nothing) {
     const std::vector<StoredEvent> events = journal_.events();
     if (std::any_of(events.begin(), events.end(),
                     [](const StoredEvent& e) { return e.kind == EventKind::import; }))
@@ -153,21 +163,22 @@ void StoredSession::load(const Replay& how) {
   }
   turns_since_state_ = 0;
   replay_events(how);
-  if (lock_) listen();
+  return true;
 }
 
-bool StoredSession::load_newest_state(const Replay& how) {
+StoredSession::Found StoredSession::load_newest_state(const Replay& how, bool may_look_again) {
   for (const StateRow& row : store_->states(info_.id)) {
     if (row.event >= how.states_before) continue;
     try {
       load_state(row);
-      return true;
+      return Found::state;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::model_mismatch) throw;
+      if (error.code() == ErrorCode::not_found && may_look_again) return Found::vanished;
       warn(fmt::format("{}; an older state is used", error.what()));
     }
   }
-  return false;
+  return Found::nothing;
 }
 
 void StoredSession::load_state(const StateRow& row) {
@@ -319,6 +330,14 @@ void StoredSession::note_sources(std::initializer_list<std::int64_t> ids) {
 
 void StoredSession::take(const engine::Event& event) {
   Transaction transaction(store_->database());
+  if (info_.settings.numerics_id != engine_->numerics_id() && info_.settings.numerics_id != kMixedNumerics) {
+    info_.settings.numerics_id = kMixedNumerics;
+    store_->database()
+        .prepare("UPDATE sessions SET numerics_id = ? WHERE id = ?")
+        .bind(kMixedNumerics)
+        .bind(info_.id)
+        .run();
+  }
   if (const auto* text = std::get_if<engine::TextTaken>(&event)) {
     take_text(*text);
   } else if (const auto* turn = std::get_if<engine::TurnTaken>(&event)) {

@@ -119,7 +119,9 @@ class StoredSession {
   // The newest sound state, then the events behind it.
   void load() { load(Replay{}); }
   void load(const Replay& how);
-  bool load_newest_state(const Replay& how);
+  bool load_from(const Replay& how, bool may_look_again);  // false: look again
+  enum class Found { state, nothing, vanished };
+  Found load_newest_state(const Replay& how, bool may_look_again);
   void load_state(const StateRow& row);
   std::vector<StoredEvent> events_to_replay() const;
   void replay_events(const Replay& how);

@@ -1,6 +1,8 @@
 #include "mplus/store/stored_session.h"
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "mplus/core/error.h"
 #include "stored_fixture.h"
@@ -312,6 +314,35 @@ TEST_F(StoreTest, OneWriterManyReaders) {
   StoredSession later(second, engine_, "notes", Access::read);
   expect_same_session(later.session(), writer.session());
   EXPECT_EQ(error_of([&] { reader.flush(); }), ErrorCode::invalid_argument);
+}
+
+TEST_F(StoreTest, ReadersAreNotDisturbedByAWriter) {
+  {
+    Store made(folder_);
+    StoredSession first(made, engine_, "notes", Access::write);
+  }
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    engine::Engine engine(tiny_options());
+    Store store(folder_);
+    StoredSession session(store, engine, "notes", Access::write, {.state_every = 1});
+    session.remember(document(random_ids(40'000, 1), "text"));
+    done = true;
+  });
+  std::vector<std::string> warnings;
+  std::int64_t updates = 0, visits = 0;
+  while (!done) {
+    Store store(folder_);
+    StoredSession reader(store, engine_, "notes", Access::read,
+                         {.warn = [&](const std::string& w) { warnings.push_back(w); }});
+    EXPECT_GE(reader.session().memory().updates(), updates);
+    EXPECT_LE(reader.replayed_events(), 2);
+    updates = reader.session().memory().updates();
+    ++visits;
+  }
+  writer.join();
+  EXPECT_GT(visits, 3);
+  EXPECT_TRUE(warnings.empty()) << warnings.front();
 }
 
 TEST_F(StoreTest, DamageInASegmentIsNoticedWhenItIsTouched) {
