@@ -26,6 +26,7 @@ void add_ask(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_chat(CLI::App& program, Action& chosen);
 void add_convert(CLI::App& program, Action& chosen);
+void add_eval(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
 void add_model(CLI::App& program, Action& chosen);

@@ -8,6 +8,7 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/command_line.h"
+#include "mplus/cli/eval/circumstances.h"
 #include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
 #include "mplus/kernels/context.h"
@@ -31,6 +32,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_session(program, chosen);
   add_inspect(program, chosen);
   add_convert(program, chosen);
+  add_eval(program, chosen);
   add_bench(program, chosen);
   add_model(program, chosen);
 }
@@ -58,6 +60,7 @@ int run_program(int argc, char** argv) {
   // A reader that goes away, or a file that may not grow, is a failed write and not a sudden death.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  keep_command_line(argc, argv);
   CLI::App program(kDescription, "mplus");
   Action chosen;
   program.require_subcommand(1);

@@ -21,7 +21,7 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 
 }
 
 // Streams keep unrelated uses of one seed apart.
-enum class RandomStream : std::uint32_t { drop = 1, sample = 2, recall = 3 };
+enum class RandomStream : std::uint32_t { drop = 1, sample = 2, recall = 3, evaluation = 4 };
 
 // 64 random bits for a place in a stream: step (update, token drawn, …), part (a layer) and item (a slot).
 constexpr std::uint64_t random_bits(std::uint64_t seed, RandomStream stream, std::uint32_t step,

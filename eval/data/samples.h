@@ -49,7 +49,4 @@ std::vector<Text> read_texts(const std::filesystem::path& file);
 std::vector<Conversation> read_conversations(const std::filesystem::path& file);
 std::vector<TwiceTold> read_twice_told(const std::filesystem::path& file);
 
-// Texts to fill a memory with: the `text` of a line, or its `context` (a passage; each distinct one once).
-std::vector<Text> read_fillers(const std::filesystem::path& file);
-
 }  // namespace mplus::eval

@@ -41,16 +41,6 @@ TEST(Questions, NameLineAndFieldOfWhatIsWrong) {
                [&] { read_questions(empty, PassageNeed::optional); });
 }
 
-TEST(Fillers, ArePassagesOnceOrTexts) {
-  const TemporaryFolder folder;
-  const auto file =
-      folder.write("f.jsonl", "{\"context\":\"P\"}\n{\"context\":\"P\"}\n{\"title\":\"B\",\"text\":\"T\"}\n");
-  const auto texts = read_fillers(file);
-  ASSERT_EQ(texts.size(), 2u);
-  EXPECT_EQ(texts[0].text, "P");
-  EXPECT_EQ(texts[1].title, "B");
-}
-
 TEST(Conversations, HaveTurns) {
   const TemporaryFolder folder;
   const auto file = folder.write(

@@ -1,0 +1,166 @@
+#include "mplus/eval/run/asker.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "mplus/core/error.h"
+
+namespace mplus::eval {
+namespace {
+
+constexpr std::int64_t kObservers = 32;  // SnapKV: the last queries that say what to keep
+constexpr const char* kDefaultPrompt = "Question: {q}\nAnswer:";
+
+void append(std::vector<io::TokenId>& to, const std::vector<io::TokenId>& ids) {
+  to.insert(to.end(), ids.begin(), ids.end());
+}
+
+std::vector<io::TokenId> joined(const std::vector<std::vector<io::TokenId>>& pieces) {
+  std::vector<io::TokenId> ids;
+  for (const auto& piece : pieces) append(ids, piece);
+  return ids;
+}
+
+}  // namespace
+
+Asker::Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens)
+    : engine_(engine), base_(base), max_tokens_(max_tokens) {}
+
+std::string Asker::prompt(const std::string& question) const {
+  std::string text = engine_.has_memory() ? engine_.weights().memory->prompt : "";
+  if (text.empty()) text = kDefaultPrompt;
+  if (const std::size_t at = text.find("{q}"); at != std::string::npos) text.replace(at, 3, question);
+  return text;
+}
+
+std::string Asker::stop() const {
+  const std::string stop = engine_.has_memory() ? engine_.weights().memory->stop : "";
+  return stop.empty() ? "\n" : stop;
+}
+
+std::vector<io::TokenId> Asker::prompt_ids(const std::string& question, bool behind_text) const {
+  return engine_.tokenizer().encode(fmt::format("{}{}", behind_text ? "\n" : "", prompt(question)));
+}
+
+void Asker::begin_scene(Scene& scene) {
+  scene_ = &scene;
+  base_text_ = BaseText::none;
+}
+
+Asked Asker::ask(const Column& column, const std::string& question, std::int64_t passage,
+                 const std::string& passage_text) {
+  if (column.base_model()) return ask_base(column, question);
+  if (column.sees == Sees::memory) return ask_memory(column, question, passage);
+  if (!delta_reader_) delta_reader_.emplace(engine_);
+  if (column.sees == Sees::question) return ask_plain(*delta_reader_, {}, question);
+  if (column.sees == Sees::passage)
+    return ask_plain(*delta_reader_, {engine_.tokenizer().encode(passage_text)}, question);
+  // As many passages as the window holds, the best nearest to the question.
+  const std::int64_t C = engine_.chunk_tokens();
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, engine_.window_tokens() / C));
+  std::vector<std::size_t> best = scene_->text->index.best(question, most);
+  std::reverse(best.begin(), best.end());
+  std::vector<std::vector<io::TokenId>> text;
+  for (std::size_t chunk : best) text.push_back(scene_->text->ids[chunk]);
+  return ask_plain(*delta_reader_, text, question);
+}
+
+Asked Asker::ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
+                       const std::string& question) {
+  const auto start = std::chrono::steady_clock::now();
+  reader.clear();
+  std::vector<io::TokenId> ids = joined(text);
+  const bool behind_text = !ids.empty();
+  append(ids, prompt_ids(question, behind_text));
+  Asked asked;
+  if (reader.size() + static_cast<std::int64_t>(ids.size()) + max_tokens_ > reader.capacity()) {
+    asked.applicable = false;
+    return asked;
+  }
+  asked.output = reader.answer(ids, max_tokens_, stop()).text;
+  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return asked;
+}
+
+Asked Asker::ask_base(const Column& column, const std::string& question) {
+  MPLUS_CHECK(base_, "column {} without a base model", column.name);
+  if (!base_reader_) base_reader_.emplace(*base_);
+  const std::vector<io::TokenId> prompt = prompt_ids(question, scene_->text->tokens > 0);
+  const BaseText wanted = column.sees == Sees::window ? BaseText::window : BaseText::full;
+  Asked asked;
+  const std::int64_t after = static_cast<std::int64_t>(prompt.size()) + max_tokens_ + 1;
+  if (wanted == BaseText::full && scene_->text->tokens + after > base_reader_->capacity()) {
+    asked.applicable = false;
+    return asked;
+  }
+  if (base_text_ != wanted) {  // read once for all questions of a scene
+    base_reader_->clear();
+    std::vector<io::TokenId> ids = joined(scene_->text->ids);
+    const auto most =
+        static_cast<std::size_t>(std::min(engine_.window_tokens(), base_reader_->capacity() - after - 64));
+    if (wanted == BaseText::window && ids.size() > most)
+      ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+    base_reader_->read(ids);
+    base_text_ = wanted;
+  }
+  const memory::Layout& layout = engine_.layout();
+  const ReadAnswer answer =
+      column.sees == Sees::snapkv
+          ? base_reader_->answer_compressed(prompt, max_tokens_, stop(), layout.N + layout.K0, kObservers)
+          : base_reader_->answer(prompt, max_tokens_, stop());
+  asked.output = answer.text;
+  asked.seconds = answer.seconds;
+  return asked;
+}
+
+std::unique_ptr<memory::Recall> Asker::make_rule(const Column& column,
+                                                 const std::vector<std::int64_t>&) const {
+  std::string_view name = column.recall;
+  const io::MemoryConfig& config = *engine_.weights().memory;
+  if (name.empty())
+    name = config.recall.empty() ? "per-layer" : std::string_view(config.recall);  // silent: the paper's
+  const auto rule = memory::recall_rule_from_name(name);
+  MPLUS_CHECK(rule, "recall rule {}", name);
+  return memory::make_recall(*rule, engine_.vote_options());
+}
+
+Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage) {
+  Observation seen;
+  if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
+  seen.want_rank = column.name == "mplus";
+  engine::GenerateOptions options;
+  options.max_tokens = max_tokens_;
+  options.stop = {stop()};
+  options.recall_strategy = [&] {
+    return observe(make_rule(column, seen.gold), seen, engine_.vote_options());
+  };
+  const auto start = std::chrono::steady_clock::now();
+  Asked asked;
+  asked.output = scene_->session->generate(prompt(question), options).text;
+  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!seen.gold.empty() && engine_.layout().has_long_term()) {
+    asked.recalled = seen.recalled_mean();
+    asked.recalled_layers = seen.recalled;
+  }
+  if (seen.rank > 0) asked.rank = seen.rank;
+  return asked;
+}
+
+void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
+                 const std::string& source) {
+  const std::int64_t before = session.memory().updates();
+  session.remember(chunk, source);
+  if (!session.window().empty()) session.flush();  // shorter than K tokens
+  if (!session.window().empty())
+    fail(ErrorCode::invalid_argument, "{}: a chunk of {} tokens is too short to be written", source,
+         session.window().size());
+  std::vector<std::int64_t> updates;
+  for (std::int64_t u = before; u < session.memory().updates(); ++u) updates.push_back(u);
+  text.chunks.push_back(chunk);
+  text.ids.push_back(session.engine().tokenizer().encode(chunk));
+  text.tokens += static_cast<std::int64_t>(text.ids.back().size());
+  text.updates.push_back(std::move(updates));
+  text.index.add(chunk);
+}
+
+}  // namespace mplus::eval

@@ -1,0 +1,79 @@
+// Asks a question in the way of a column. A Scene is the moment of asking: what was written so far, as memory
+// and as text. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mplus/engine/session.h"
+#include "mplus/eval/run/bm25.h"
+#include "mplus/eval/run/columns.h"
+#include "mplus/eval/run/context_reader.h"
+#include "mplus/eval/run/presence.h"
+
+namespace mplus::eval {
+
+// What was written, kept as text beside the memory: for the columns that read text.
+struct WrittenText {
+  std::vector<std::string> chunks;
+  std::vector<std::vector<io::TokenId>> ids;       // of each
+  std::vector<std::vector<std::int64_t>> updates;  // of each: what it became
+  Bm25 index;
+  std::int64_t tokens = 0;
+};
+
+struct Scene {
+  engine::Session* session = nullptr;
+  const WrittenText* text = nullptr;
+  std::optional<Presence> presence;
+};
+
+struct Asked {
+  std::string output;
+  double seconds = 0;
+  bool applicable = true;          // false: the text does not fit the base model
+  std::optional<double> recalled;  // of memory columns: mean over layers of the share of the passage's rows
+  std::vector<double> recalled_layers;
+  std::optional<std::int64_t> rank;  // of the right chunk by vote, from 1; where the layers were asked
+};
+
+class Asker {
+ public:
+  // `base`: the same model without delta, for the columns that want it; may be null if none does.
+  Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens);
+
+  std::string prompt(const std::string& question) const;
+  std::string stop() const;
+  std::int64_t max_tokens() const { return max_tokens_; }
+
+  void begin_scene(Scene& scene);  // call before asking there
+  // `passage`: the chunk that answers, by its number in the text (or -1), and its text.
+  Asked ask(const Column& column, const std::string& question, std::int64_t passage,
+            const std::string& passage_text);
+
+ private:
+  Asked ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
+                  const std::string& question);
+  Asked ask_base(const Column& column, const std::string& question);
+  Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage);
+  std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text) const;
+  std::unique_ptr<memory::Recall> make_rule(const Column& column,
+                                            const std::vector<std::int64_t>& gold) const;
+
+  engine::Engine& engine_;
+  engine::Engine* base_;
+  std::int64_t max_tokens_;
+  Scene* scene_ = nullptr;
+  std::optional<ContextReader> delta_reader_;
+  std::optional<ContextReader> base_reader_;
+  enum class BaseText { none, window, full } base_text_ = BaseText::none;  // what the base reader has read
+};
+
+// Writes a chunk into a memory and beside it; one chunk may become several updates.
+void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
+                 const std::string& source);
+
+}  // namespace mplus::eval

@@ -1,0 +1,94 @@
+#include "mplus/eval/run/presence.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mplus::eval {
+namespace {
+
+class ObservedRecall final : public memory::Recall {
+ public:
+  ObservedRecall(std::unique_ptr<memory::Recall> inner, Observation& observation,
+                 const memory::VoteOptions& options)
+      : inner_(std::move(inner)), seen_(observation), options_(options) {}
+
+  bool wants_scout() const override { return inner_->wants_scout(); }
+
+  void plan(kernels::Context& context, const memory::Memory& memory,
+            std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
+    inner_->plan(context, memory, scout, prior);
+    if (!seen_.want_rank) return;
+    const memory::Votes votes = memory::vote_over_everything(context, memory, scout, options_);
+    const std::vector<std::int64_t> order = votes.order();
+    for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
+      if (is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
+  }
+
+  std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
+                                        std::int64_t layer, const memory::LayerQueries& queries) override {
+    std::vector<memory::RecalledRow> rows = inner_->rows(context, memory, layer, queries);
+    const std::int64_t K = memory.layout().K;
+    const auto count = std::count_if(rows.begin(), rows.end(), [&](const memory::RecalledRow& row) {
+      return is_gold(memory::chunk_of(row.birth, K));
+    });
+    seen_.recalled.resize(static_cast<std::size_t>(memory.layout().layers), 0.0);
+    if (!seen_.gold.empty())
+      seen_.recalled[static_cast<std::size_t>(layer)] =
+          static_cast<double>(count) / static_cast<double>(K * static_cast<std::int64_t>(seen_.gold.size()));
+    return rows;
+  }
+
+  const memory::Votes* votes() const override { return inner_->votes(); }
+
+ private:
+  bool is_gold(std::int64_t chunk) const {
+    return std::find(seen_.gold.begin(), seen_.gold.end(), chunk) != seen_.gold.end();
+  }
+  std::unique_ptr<memory::Recall> inner_;
+  Observation& seen_;
+  memory::VoteOptions options_;
+};
+
+}  // namespace
+
+Presence::Presence(const memory::Memory& memory)
+    : whole_(static_cast<double>(memory.layout().K * memory.layout().layers)),
+      short_term_(static_cast<std::size_t>(memory.updates()), 0),
+      long_term_(static_cast<std::size_t>(memory.updates()), 0) {
+  const std::int64_t K = memory.layout().K;
+  const auto count = [&](std::vector<std::int64_t>& rows, std::int64_t birth) {
+    const std::int64_t update = memory::chunk_of(birth, K);
+    if (update >= 0 && update < static_cast<std::int64_t>(rows.size()))
+      ++rows[static_cast<std::size_t>(update)];
+  };
+  for (std::int64_t l = 0; l < memory.layout().layers; ++l) {
+    const memory::RowsView slots = memory.short_term(l);
+    for (std::int64_t r = 0; r < slots.n; ++r) count(short_term_, slots.birth[r]);
+    memory.long_term().for_each(l, [&](memory::RowId, std::int64_t birth) { count(long_term_, birth); });
+  }
+}
+
+Presence::Share Presence::of(std::span<const std::int64_t> updates) const {
+  Share share;
+  for (std::int64_t u : updates) {
+    share.short_term += static_cast<double>(short_term_.at(static_cast<std::size_t>(u)));
+    share.long_term += static_cast<double>(long_term_.at(static_cast<std::size_t>(u)));
+  }
+  const double rows = whole_ * static_cast<double>(std::max<std::size_t>(1, updates.size()));
+  share.short_term /= rows;
+  share.long_term /= rows;
+  return share;
+}
+
+double Observation::recalled_mean() const {
+  return recalled.empty()
+             ? 0.0
+             : std::accumulate(recalled.begin(), recalled.end(), 0.0) / static_cast<double>(recalled.size());
+}
+
+std::unique_ptr<memory::Recall> observe(std::unique_ptr<memory::Recall> inner, Observation& observation,
+                                        const memory::VoteOptions& options) {
+  return std::make_unique<ObservedRecall>(std::move(inner), observation, options);
+}
+
+}  // namespace mplus::eval

@@ -1,0 +1,272 @@
+#include "mplus/eval/task/retention.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "mplus/core/error.h"
+#include "mplus/eval/data/fillers.h"
+#include "mplus/eval/metric/answer_score.h"
+#include "mplus/eval/run/asker.h"
+#include "mplus/eval/task/retention_plan.h"
+
+namespace mplus::eval {
+namespace {
+
+constexpr std::int64_t kAskCost = 150;   // an answer takes about as long as writing this many tokens
+constexpr std::int64_t kPoolFactor = 2;  // more fillers than one memory needs, so that lists differ
+
+struct Point {              // a moment at which questions are asked
+  std::int64_t chunks = 0;  // written before it
+  std::vector<std::size_t> askings;
+};
+
+std::vector<std::int64_t> default_distances(Protocol protocol) {
+  if (protocol == Protocol::stream) return {160, 320, 480, 640};
+  return {0, 1, 2, 5, 10, 20, 40};
+}
+
+class Retention final : public Task {
+ public:
+  RunIdentity prepare(TaskRun& run) override {
+    engine::Engine& engine = run.engine;
+    options_ = run.options;
+    if (!engine.has_memory())
+      fail(ErrorCode::invalid_argument,
+           "retention: this model is a plain decoder without a memory; name a delta for it");
+    columns_ = columns_from_names(options_.columns.empty()
+                                      ? std::vector<std::string>{"closed-book", "context", "stm", "mplus"}
+                                      : options_.columns);
+    if (options_.distances.empty()) options_.distances = default_distances(options_.protocol);
+    std::sort(options_.distances.begin(), options_.distances.end());
+    const std::string form = options_.form.empty() ? engine.weights().memory->chunk_form : options_.form;
+    form_ = form == "filled" ? ChunkForm::filled : ChunkForm::paper;
+    if (options_.samples == 0) options_.samples = 100;
+    make_plans(engine);
+    check(engine);
+    Json fields{{"task", "retention"},
+                {"protocol", options_.protocol == Protocol::stream ? "stream" : "separate"}};
+    fields["start"] = options_.start == Start::empty ? "empty" : "full";
+    fields["form"] = chunk_form_name(form_);
+    fields["data"] = file_identity(options_.data);
+    fields["distractors"] = Json::array();
+    for (const auto& file : options_.distractors) fields["distractors"].push_back(file_identity(file));
+    fields["samples"] = options_.samples;
+    fields["distances"] = options_.distances;
+    fields["max_tokens"] = options_.max_tokens;
+    fields["most_answer_tokens"] = options_.most_answer_tokens;
+    fields["seed"] = options_.seed;
+    fields["model"] = model_identity(engine);
+    fields["ids"] = Json::array();
+    for (const MemoryPlan& plan : plans_)
+      for (const Asking& asking : plan.askings) fields["ids"].push_back(asking.question.id);
+    fields["left_out"] = left_out_;
+    return {fmt::format("retention-{}-{}", fields["protocol"].get<std::string>(), data_stem(options_.data)),
+            fields};
+  }
+
+  bool work(TaskRun& run, RunLog& log) override {
+    const bool wants_base =
+        std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return c.base_model(); });
+    asker_.emplace(run.engine, wants_base ? &run.base() : nullptr, options_.max_tokens);
+    run_ = &run;
+    log_ = &log;
+    done_ = 0;
+    total_ = count_work();
+    for (std::size_t m = 0; m < plans_.size(); ++m)
+      if (!run_memory(m)) return false;
+    return step(0, "done");
+  }
+
+ private:
+  void make_plans(engine::Engine& engine) {
+    const Chunker chunker(engine.tokenizer(), engine.chunk_tokens());
+    const std::vector<Question> all = read_questions(options_.data, PassageNeed::required);
+    const memory::Layout& layout = engine.layout();
+    const std::int64_t before = options_.start == Start::full ? 2 * layout.N / layout.K : 0;
+    const std::int64_t length = options_.distances.back();
+    const bool stream = options_.protocol == Protocol::stream;
+    const std::int64_t per_memory = stream ? std::max<std::int64_t>(1, length / 2) : 1;
+    const std::int64_t in_memory = stream ? std::min(per_memory, options_.samples) : 1;
+    if (stream && options_.distances.front() < 1)
+      fail(ErrorCode::invalid_argument,
+           "--distances: in a stream these are chunks written before asking, 1 or more; found {}",
+           options_.distances.front());
+    const Fillers fillers(options_.distractors, chunker, kPoolFactor * (before + length), layout.K);
+    const SelectOptions select{.samples = options_.samples,
+                               .most_answer_tokens = options_.most_answer_tokens,
+                               .seed = options_.seed,
+                               .form = form_};
+    // Around passages without neighbours stands other text, the same for every memory.
+    Groups groups = select_questions(
+        all, chunker,
+        length > 0 ? fillers.list(std::min<std::int64_t>(64, before + length), options_.seed, 1u << 30)
+                   : std::vector<const FillerChunk*>{},
+        select, std::min(per_memory, in_memory));
+    left_out_ = groups.left_out;
+    for (std::size_t m = 0; m < groups.memories.size(); ++m) {
+      const auto number = static_cast<std::uint32_t>(m);
+      const auto list = fillers.list(before + length, options_.seed, number);
+      plans_.push_back(
+          stream ? plan_stream(std::move(groups.memories[m]), list, before, length, options_.seed, number)
+                 : plan_separate(std::move(groups.memories[m].front()), list, before, length));
+    }
+    before_ = before;
+  }
+
+  void check(engine::Engine& engine) const {
+    const Asker asker(engine, nullptr, options_.max_tokens);
+    for (const MemoryPlan& plan : plans_) {
+      std::vector<std::string> prompts;
+      for (const Asking& asking : plan.askings) prompts.push_back(asker.prompt(asking.question.question));
+      check_leaks(plan, prompts);
+    }
+  }
+
+  // Stream: after so many chunks everything written before is asked. Separate: at each distance from the
+  // passage.
+  std::vector<Point> points(const MemoryPlan& plan) const {
+    std::vector<Point> result;
+    for (std::int64_t distance : options_.distances) {
+      Point point;
+      point.chunks = before_ + distance + (options_.protocol == Protocol::separate ? 1 : 0);
+      for (std::size_t a = 0; a < plan.askings.size(); ++a)
+        if (plan.place[a] < point.chunks) point.askings.push_back(a);
+      result.push_back(std::move(point));
+    }
+    return result;
+  }
+
+  std::string key(std::size_t m, const Asking& asking, const Column& column, std::int64_t chunks) const {
+    return fmt::format("{}/{}/{}/{}", m, column.name, column.fixed() ? 0 : chunks, asking.question.id);
+  }
+
+  // Chunks that have to be written because something behind them is not asked yet.
+  std::int64_t last_needed(std::size_t m) const {
+    std::int64_t last = 0;
+    for (const Point& point : points(plans_[m]))
+      for (std::size_t a : point.askings)
+        for (const Column& column : columns_)
+          if (!column.fixed() && !log_->has(key(m, plans_[m].askings[a], column, point.chunks)))
+            last = point.chunks;
+    return last;
+  }
+
+  std::int64_t count_work() const {
+    std::int64_t total = 0;
+    const std::int64_t C = run_->engine.chunk_tokens();
+    for (std::size_t m = 0; m < plans_.size(); ++m) {
+      total += last_needed(m) * C;
+      for (const Column& column : columns_) {
+        if (column.fixed()) {
+          for (const Asking& asking : plans_[m].askings)
+            total += log_->has(key(m, asking, column, 0)) ? 0 : kAskCost;
+          continue;
+        }
+        for (const Point& point : points(plans_[m]))
+          for (std::size_t a : point.askings)
+            total += log_->has(key(m, plans_[m].askings[a], column, point.chunks)) ? 0 : kAskCost;
+      }
+    }
+    return total;
+  }
+
+  bool step(std::int64_t cost, const std::string& label) {
+    done_ += cost;
+    return !run_->progress || run_->progress(done_, total_, label);
+  }
+
+  bool run_memory(std::size_t m) {
+    const MemoryPlan& plan = plans_[m];
+    engine::Session session(run_->engine, options_.seed + m);
+    WrittenText text;
+    Scene scene{&session, &text, std::nullopt};
+    asker_->begin_scene(scene);
+    for (std::size_t a = 0; a < plan.askings.size(); ++a)
+      for (const Column& column : columns_)
+        if (column.fixed() && !ask(m, a, column, scene, 0)) return false;
+    const std::int64_t last = last_needed(m);
+    for (const Point& point : points(plan)) {
+      if (point.chunks > last) break;
+      while (static_cast<std::int64_t>(text.chunks.size()) < point.chunks) {
+        const PlannedChunk& chunk = plan.chunks[text.chunks.size()];
+        if (!step(0, fmt::format("writing, memory {} of {}", m + 1, plans_.size()))) return false;
+        write_chunk(session, text, chunk.text, chunk.origin);
+        step(run_->engine.chunk_tokens(), "writing");
+      }
+      if (!ask_all(m, point, scene)) return false;
+    }
+    return true;
+  }
+
+  bool ask_all(std::size_t m, const Point& point, Scene& scene) {
+    scene.presence.emplace(scene.session->memory());
+    asker_->begin_scene(scene);
+    for (const Column& column : columns_) {  // columns outside: the base model's reading is shared
+      if (column.fixed()) continue;
+      for (std::size_t a : point.askings)
+        if (!ask(m, a, column, scene, point.chunks)) return false;
+    }
+    return true;
+  }
+
+  bool ask(std::size_t m, std::size_t a, const Column& column, const Scene& scene, std::int64_t chunks) {
+    const MemoryPlan& plan = plans_[m];
+    const Asking& asking = plan.askings[a];
+    const std::string name = key(m, asking, column, chunks);
+    if (log_->has(name)) return true;
+    if (!step(0, fmt::format("asking {}", column.name))) return false;
+    const std::int64_t place = column.fixed() ? -1 : plan.place[a];
+    const Asked asked = asker_->ask(column, asking.question.question, place, asking.chunk.text);
+    Json sample{{"id", asking.question.id}, {"memory", m}, {"column", column.name}};
+    if (!column.fixed()) {
+      sample["written"] = chunks;
+      sample["distance"] = chunks - 1 - place;
+      std::int64_t tokens = 0;
+      for (auto c = static_cast<std::size_t>(place) + 1; c < static_cast<std::size_t>(chunks); ++c)
+        tokens += static_cast<std::int64_t>(scene.text->ids[c].size());
+      sample["distance_tokens"] = tokens;
+    }
+    if (!asked.applicable) {
+      sample["applicable"] = false;
+    } else {
+      const AnswerScore score = score_answer(asked.output, asking.question.answers);
+      sample["output"] = asked.output;
+      sample["exact"] = score.exact;
+      sample["hit"] = score.hit;
+      sample["verbatim"] = score.verbatim;
+      sample["f1"] = score.f1;
+      sample["seconds"] = asked.seconds;
+    }
+    if (column.sees == Sees::memory) {
+      const Presence::Share share = scene.presence->of(scene.text->updates[static_cast<std::size_t>(place)]);
+      sample["short_term"] = share.short_term;
+      sample["long_term"] = share.long_term;
+      if (asked.recalled) {
+        sample["recalled"] = *asked.recalled;
+        sample["recalled_layers"] = asked.recalled_layers;
+        // Found: at least half of what is in the long-term store of it came back.
+        if (share.long_term > 0) sample["found"] = 2 * *asked.recalled >= share.long_term;
+      }
+      if (asked.rank) sample["rank"] = *asked.rank;
+    }
+    log_->add(name, std::move(sample));
+    return step(kAskCost, fmt::format("asking {}", column.name));
+  }
+
+  TaskOptions options_;
+  std::vector<Column> columns_;
+  ChunkForm form_ = ChunkForm::filled;
+  std::int64_t before_ = 0;  // chunks of other text in front of everything
+  std::vector<MemoryPlan> plans_;
+  std::map<std::string, std::int64_t> left_out_;
+  std::optional<Asker> asker_;
+  TaskRun* run_ = nullptr;
+  RunLog* log_ = nullptr;
+  std::int64_t done_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_retention() { return std::make_unique<Retention>(); }
+
+}  // namespace mplus::eval

@@ -1,0 +1,72 @@
+#include "mplus/eval/task/tasks.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/eval/task/retention.h"
+
+namespace mplus::eval {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Entry {
+  const char* name;
+  std::unique_ptr<Task> (*make)();
+  std::vector<const char*> known;  // files of a data folder, without ending
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries{
+      {"retention", make_retention, {"facts_public", "squad_dev_public", "nq_public"}},
+  };
+  return kEntries;
+}
+
+const Entry& entry(const std::string& name) {
+  const auto at =
+      std::find_if(entries().begin(), entries().end(), [&](const Entry& e) { return e.name == name; });
+  MPLUS_CHECK(at != entries().end(), "task {}", name);
+  return *at;
+}
+
+}  // namespace
+
+std::string task_names() {
+  std::string names;
+  for (const Entry& e : entries()) names += fmt::format("{}{}", names.empty() ? "" : ", ", e.name);
+  return names;
+}
+
+bool is_task(const std::string& name) {
+  return std::any_of(entries().begin(), entries().end(), [&](const Entry& e) { return e.name == name; });
+}
+
+std::unique_ptr<Task> make_task(const std::string& name) { return entry(name).make(); }
+
+std::vector<fs::path> task_data(const std::string& name, const std::vector<fs::path>& named) {
+  const Entry& task = entry(name);
+  if (task.known.empty()) return {fs::path()};
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const fs::path& place : named) {
+    if (!fs::is_directory(place, ignored)) {
+      files.push_back(place);
+      continue;
+    }
+    for (const char* stem : task.known)
+      for (const char* ending : {".jsonl", ".jsonl.xz"})
+        if (const fs::path file = place / (std::string(stem) + ending); fs::exists(file, ignored))
+          files.push_back(file);
+  }
+  if (files.empty()) {
+    std::string known;
+    for (const char* stem : task.known)
+      known += fmt::format("{}{}.jsonl[.xz]", known.empty() ? "" : ", ", stem);
+    fail(ErrorCode::invalid_argument, "{}: name its data with --data FILE, or a folder that holds {}", name,
+         known);
+  }
+  return files;
+}
+
+}  // namespace mplus::eval
