@@ -26,6 +26,9 @@ class Fillers {
   // A list of n chunks for one memory: files alternate, the order within each follows from seed and number.
   std::vector<const FillerChunk*> list(std::int64_t n, std::uint64_t seed, std::uint32_t number) const;
 
+  // Of each file, in the order of its text.
+  const std::vector<std::vector<FillerChunk>>& files() const { return files_; }
+
  private:
   std::vector<std::vector<FillerChunk>> files_;
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "mplus/core/error.h"
+#include "mplus/io/hash.h"
 
 namespace mplus::eval {
 namespace {
@@ -113,27 +114,43 @@ Asked Asker::ask_base(const Column& column, const std::string& question) {
   return asked;
 }
 
-std::unique_ptr<memory::Recall> Asker::make_rule(const Column& column,
-                                                 const std::vector<std::int64_t>&) const {
-  std::string_view name = column.recall;
+memory::RecallRule Asker::rule(const Column& column) const {
   const io::MemoryConfig& config = *engine_.weights().memory;
+  std::string_view name = column.recall;
   if (name.empty())
     name = config.recall.empty() ? "per-layer" : std::string_view(config.recall);  // silent: the paper's
   const auto rule = memory::recall_rule_from_name(name);
   MPLUS_CHECK(rule, "recall rule {}", name);
-  return memory::make_recall(*rule, engine_.vote_options());
+  return *rule;
+}
+
+// BM25 over the chunks, by the updates they became.
+memory::Prior Asker::words(const std::string& question) const {
+  const std::vector<double> scores = scene_->text->index.scores(question);
+  std::vector<double> by_update(static_cast<std::size_t>(scene_->session->memory().updates()), 0.0);
+  for (std::size_t chunk = 0; chunk < scores.size(); ++chunk)
+    for (std::int64_t update : scene_->text->updates[chunk])
+      by_update[static_cast<std::size_t>(update)] = scores[chunk];
+  return [by_update = std::move(by_update)](std::int64_t update) {
+    const bool known = update >= 0 && update < static_cast<std::int64_t>(by_update.size());
+    return known ? by_update[static_cast<std::size_t>(update)] : 0.0;
+  };
 }
 
 Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage) {
+  const memory::RecallRule chosen = rule(column);
   Observation seen;
   if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
   seen.want_rank = column.name == "mplus";
   engine::GenerateOptions options;
   options.max_tokens = max_tokens_;
   options.stop = {stop()};
-  options.recall_strategy = [&] {
-    return observe(make_rule(column, seen.gold), seen, engine_.vote_options());
-  };
+  if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
+    options.prior = words(question);
+  const memory::RecallOptions how{.vote = engine_.vote_options(),
+                                  .seed = io::xxh3(std::as_bytes(std::span(question))),
+                                  .chunks = seen.gold};
+  options.recall_strategy = [&] { return observe(memory::make_recall(chosen, how), seen, how.vote); };
   const auto start = std::chrono::steady_clock::now();
   Asked asked;
   asked.output = scene_->session->generate(prompt(question), options).text;

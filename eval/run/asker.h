@@ -60,8 +60,8 @@ class Asker {
   Asked ask_base(const Column& column, const std::string& question);
   Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage);
   std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text) const;
-  std::unique_ptr<memory::Recall> make_rule(const Column& column,
-                                            const std::vector<std::int64_t>& gold) const;
+  memory::RecallRule rule(const Column& column) const;
+  memory::Prior words(const std::string& question) const;
 
   engine::Engine& engine_;
   engine::Engine* base_;

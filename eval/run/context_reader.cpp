@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/sampler.h"
@@ -83,17 +84,18 @@ void ContextReader::step(std::span<const io::TokenId> ids, std::vector<float>& n
 ReadAnswer ContextReader::generate(std::vector<float>& next, std::int64_t max_tokens, const std::string& stop,
                                    const std::function<void(io::TokenId)>& read_token) {
   ReadAnswer answer;
-  io::StreamDecoder decoder(engine_.tokenizer());
+  std::optional<io::StreamDecoder> decoder;  // without a tokenizer a model speaks in ids alone
+  if (engine_.has_tokenizer()) decoder.emplace(engine_.tokenizer());
   engine::StopText text(stop.empty() ? std::vector<std::string>{} : std::vector<std::string>{stop});
   for (std::int64_t n = 0; n < max_tokens; ++n) {
     const io::TokenId id = engine::greedy(next);
     if (engine_.is_end(id)) break;
     answer.tokens.push_back(id);
-    answer.text += text.push(decoder.push(id));
+    answer.text += text.push(decoder ? decoder->push(id) : "");
     if (text.stopped() || n + 1 == max_tokens) break;
     read_token(id);
   }
-  if (!text.stopped()) answer.text += text.push(decoder.finish());
+  if (decoder && !text.stopped()) answer.text += text.push(decoder->finish());
   answer.text += text.finish();
   return answer;
 }

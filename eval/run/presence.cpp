@@ -17,8 +17,9 @@ class ObservedRecall final : public memory::Recall {
   void plan(kernels::Context& context, const memory::Memory& memory,
             std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
     inner_->plan(context, memory, scout, prior);
-    if (!seen_.want_rank) return;
-    const memory::Votes votes = memory::vote_over_everything(context, memory, scout, options_);
+    if (!seen_.want_rank || scout.empty()) return;
+    const memory::Votes votes =
+        memory::vote_over_everything(context, memory, scout, options_, inner_->scores());
     const std::vector<std::int64_t> order = votes.order();
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
       if (is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
@@ -39,6 +40,7 @@ class ObservedRecall final : public memory::Recall {
   }
 
   const memory::Votes* votes() const override { return inner_->votes(); }
+  std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }
 
  private:
   bool is_gold(std::int64_t chunk) const {

@@ -111,6 +111,7 @@ class Retention final : public Task {
                  : plan_separate(std::move(groups.memories[m].front()), list, before, length));
     }
     before_ = before;
+    check_fillers(fillers, plans_);
   }
 
   void check(engine::Engine& engine) const {

@@ -206,4 +206,20 @@ void check_leaks(const MemoryPlan& plan, const std::vector<std::string>& prompts
   }
 }
 
+void check_fillers(const Fillers& fillers, const std::vector<MemoryPlan>& plans) {
+  for (const std::vector<FillerChunk>& file : fillers.files())
+    for (std::size_t c = 0; c < file.size(); ++c) {
+      const std::string plain =
+          plain_words(c + 1 < file.size() ? file[c].text + file[c + 1].text : file[c].text);
+      for (const MemoryPlan& plan : plans)
+        for (const Asking& asking : plan.askings)
+          if (has_words(plain, asking.gold_text))
+            fail(ErrorCode::corrupt,
+                 "leak: the gold text of question {} (line {}) stands in the other text, from {} on: \"{}\"; "
+                 "use other "
+                 "text with --distractors",
+                 asking.question.id, asking.question.line, file[c].origin, asking.gold_text);
+    }
+}
+
 }  // namespace mplus::eval

@@ -64,5 +64,7 @@ MemoryPlan plan_separate(Asking asking, const std::vector<const FillerChunk*>& f
 // Fails (corrupt) when a chunk other than its own holds a question's gold text, when its own does not hold
 // it, or when a prompt holds an answer.
 void check_leaks(const MemoryPlan& plan, const std::vector<std::string>& prompts);
+// Fails when a question's gold text stands in the fillers at all, also where it is cut in two.
+void check_fillers(const Fillers& fillers, const std::vector<MemoryPlan>& plans);
 
 }  // namespace mplus::eval

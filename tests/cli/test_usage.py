@@ -3,7 +3,7 @@ import re
 
 from program import DATA, ProgramTest, main
 
-COMMANDS = ["chat", "remember", "ask", "generate", "score", "session", "inspect", "convert", "bench", "model"]
+COMMANDS = ["chat", "remember", "ask", "generate", "score", "session", "inspect", "convert", "eval", "bench", "model"]
 
 
 class Usage(ProgramTest):

@@ -1,0 +1,228 @@
+"""mplus eval, end to end on a model that is noise: what is asked, written, resumed and refused."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from program import PROGRAM, TinyModelTest, main, story
+
+SMALL = ("--samples", "6", "--distances", "12,24")
+
+
+def questions(count, article=None):
+    lines = []
+    for n in range(count):
+        lines.append({"id": f"q{n}", "context": f"The door of house {n} in Saltmere opens with {7000 + n}.",
+                      "question": f"What opens the door of house {n}?", "answers": [str(7000 + n)]})
+        if article:
+            lines[-1]["title"] = article
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+class Evaluation(TinyModelTest):
+    def setUp(self):
+        super().setUp()
+        self.file("data.jsonl", questions(12))
+        self.file("books.jsonl", "".join(json.dumps({"title": "b", "text": story(600, n)}) + "\n" for n in range(12)))
+        self.file("passages.jsonl", "".join(json.dumps({"context": story(20, 90 + n)}) + "\n" for n in range(200)))
+
+    def arguments(self, *more, report="out", task="retention", threads=2):
+        return ("eval", task, "--data", "data.jsonl", "--distractors", "books.jsonl", "--distractors", "passages.jsonl",
+                "--report", report, *more, *self.model[:-1], threads)
+
+    def evaluate(self, *more, report="out", task="retention", threads=2):
+        self.run_program(*self.arguments(*more, report=report, task=task, threads=threads))
+        return self.results(report)
+
+    def results(self, report="out"):
+        results = json.loads((self.folder / report / "results.json").read_text())
+        self.assertEqual((results["schema"], results["version"]), ("mplus-eval", 1))
+        return results
+
+    @staticmethod
+    def numbers(run):
+        """What must not depend on when or how often a run was made."""
+        return sorted(json.dumps({k: v for k, v in sample.items() if k != "seconds"}, sort_keys=True) for sample in run["samples"])
+
+
+class Retention(Evaluation):
+    COLUMNS = "closed-book,window,full,snapkv,context,bm25,stm,mplus,per-layer,words-recall,hybrid,random-recall," \
+              "attention-recall,oracle-recall"
+
+    def test_stream_has_every_column_and_the_books_balance(self):
+        run, = self.evaluate(*SMALL, "--columns", self.COLUMNS)["runs"]
+        self.assertTrue(run["complete"])
+        self.assertEqual(run["name"], "retention-stream-data")
+        self.assertEqual(len(run["run"]["ids"]), 6)
+        samples = run["samples"]
+        self.assertEqual({s["column"] for s in samples}, set(self.COLUMNS.split(",")))
+        # Three of six passages stand in the first half: 3 asked at 12 chunks, 6 at 24; the fixed columns once each.
+        for column in self.COLUMNS.split(","):
+            n = sum(s["column"] == column for s in samples)
+            self.assertEqual(n, 6 if column in ("closed-book", "context") else 9, column)
+        for s in samples:
+            if s["column"] in ("stm", "mplus", "oracle-recall"):
+                self.assertAlmostEqual(s["short_term"] + s["long_term"], 1)
+                self.assertEqual(s["distance"], s["written"] - 1 - (s["written"] - 1 - s["distance"]))
+                self.assertLessEqual(s["recalled"], s["long_term"] + 1e-9)
+            if s["column"] == "stm":
+                self.assertEqual(s["recalled"], 0)
+            if s["column"] == "oracle-recall":  # K0 is two chunks: all there is of the passage comes back
+                self.assertAlmostEqual(s["recalled"], s["long_term"])
+            if s["column"] == "mplus" and s["long_term"] > 0:
+                self.assertTrue(1 <= s["rank"] <= s["written"])
+        self.assertTrue(all(s["applicable"] is False for s in samples if s["column"] in ("full", "snapkv") and s["written"] == 24))
+        for field in ("command", "program", "machine", "model", "seconds"):
+            self.assertIn(field, run)
+        report = (self.folder / "out" / "report.md").read_text()
+        self.assertIn("retention-stream-data", report)
+        for picture in re.findall(r"\]\(([^)]+\.svg)\)", report):
+            self.assertIn(b"<svg", (self.folder / "out" / picture).read_bytes()[:2000])
+            png = self.folder / "out" / picture.replace(".svg", ".png")
+            self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
+
+    def test_same_seed_same_numbers(self):
+        a = self.evaluate(*SMALL, report="a")["runs"][0]
+        b = self.evaluate(*SMALL, threads=1, report="b")["runs"][0]
+        self.assertEqual(a["run"]["ids"], b["run"]["ids"])
+        self.assertEqual(self.numbers(a), self.numbers(b))
+        c = self.evaluate(*SMALL, "--seed", "5", report="c")["runs"][0]
+        self.assertNotEqual(a["run"]["ids"], c["run"]["ids"])
+
+    def test_closed_book_is_what_ask_answers_without_a_memory(self):
+        run, = self.evaluate("--samples", "2", "--distances", "6", "--columns", "closed-book")["runs"]
+        for sample in run["samples"]:
+            question = f"What opens the door of house {sample['id'][1:]}?"
+            answer = self.report("ask", question, "-n", "12", *self.model)["answer"]
+            self.assertEqual(sample["output"].strip(), answer)
+
+    def test_columns_can_be_added_later(self):
+        self.evaluate(*SMALL, "--columns", "stm")
+        both = self.evaluate(*SMALL, "--columns", "stm,mplus")["runs"][0]
+        at_once = self.evaluate(*SMALL, "--columns", "stm,mplus", report="other")["runs"][0]
+        self.assertEqual(self.numbers(both), self.numbers(at_once))
+
+    def test_separate_asks_at_every_distance(self):
+        run, = self.evaluate("--protocol", "separate", "--samples", "3", "--distances", "0,2,7", "--columns", "stm,mplus",
+                             "--start", "full")["runs"]
+        self.assertEqual(len(run["samples"]), 3 * 3 * 2)
+        self.assertEqual({s["distance"] for s in run["samples"]}, {0, 2, 7})
+        self.assertEqual({s["written"] for s in run["samples"]}, {8 + 1, 8 + 3, 8 + 8})  # behind 2 N / K chunks
+        for s in run["samples"]:
+            if s["distance"] == 0:
+                self.assertEqual(s["short_term"], 1)
+
+    def test_one_article_gives_one_passage_to_a_memory(self):
+        self.file("data.jsonl", questions(12, article="Saltmere"))
+        run, = self.evaluate("--samples", "3", "--distances", "6", "--columns", "stm")["runs"]
+        self.assertEqual(sorted({s["memory"] for s in run["samples"]}), [0, 1, 2])
+
+    def test_killed_and_gone_on_with(self):
+        whole = self.evaluate(*SMALL, "--columns", "stm,mplus", report="whole")["runs"][0]
+        log = self.folder / "killed" / "retention-stream-data.samples.jsonl"
+        for lines in (3, 9):  # killed twice on the way
+            process = subprocess.Popen([PROGRAM, *map(str, self.arguments(*SMALL, "--columns", "stm,mplus", report="killed"))],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder, env=self.environment)
+            deadline = time.monotonic() + 120
+            while process.poll() is None and time.monotonic() < deadline:
+                if log.exists() and log.read_bytes().count(b"\n") > lines:
+                    process.send_signal(signal.SIGKILL)
+                    break
+                time.sleep(0.002)
+            process.wait()
+        kept = log.read_bytes()
+        kept = kept[:kept.rfind(b"\n") + 1]
+        self.assertGreaterEqual(kept.count(b"\n"), 4)
+        with log.open("ab") as file:
+            file.write(b'{"key":"half a li')
+        again = self.evaluate(*SMALL, "--columns", "stm,mplus", report="killed")["runs"][0]
+        self.assertTrue(log.read_bytes().startswith(kept))
+        self.assertEqual(self.numbers(whole), self.numbers(again))
+
+    def test_another_run_does_not_mix_in(self):
+        self.evaluate(*SMALL, "--columns", "stm")
+        message = self.error(*self.arguments(*SMALL, "--columns", "stm", "--seed", "7"))
+        self.assertIn("seed", message)
+
+    def test_stopped_run_keeps_what_it_has(self):
+        process = self.start(*self.arguments("--samples", "12", "--distances", "60,120", "--columns", "mplus"))
+        log = self.folder / "out" / "retention-stream-data.samples.jsonl"
+        while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 3):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+        if process.returncode != 0:
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(b"again to go on", said)
+            self.assertFalse(self.results()["runs"][0]["complete"])
+            self.assertIn("Not complete", (self.folder / "out" / "report.md").read_text())
+
+
+class Refused(Evaluation):
+    def test_leaks_fail_the_run(self):
+        passage = json.loads(questions(1))["context"]
+        leak = [{"context": passage} if n == 5 else {"context": story(20, n)} for n in range(60)]
+        self.file("passages.jsonl", "".join(json.dumps(line) + "\n" for line in leak))
+        message = self.error(*self.arguments("--samples", "12", "--distances", "24", "--columns", "stm"))
+        self.assertIn("leak", message)
+        self.assertIn("q0", message)
+        self.assertIn("passages.jsonl:", message)
+
+    def test_bad_data_is_named_by_line(self):
+        for line, words in [("{", "data.jsonl:13"), ('{"question": "x", "answers": []}', "context"),
+                            ('{"context": "c", "question": "x", "answers": 7}', "answers"), ("[]", "data.jsonl:13")]:
+            self.file("data.jsonl", questions(12) + line + "\n")
+            self.assertIn(words, self.error(*self.arguments(*SMALL)))
+        os.remove(self.folder / "data.jsonl")
+        self.assertIn("data.jsonl", self.error(*self.arguments(*SMALL)))
+        self.file("data.jsonl", "")
+        self.assertIn("found none", self.error(*self.arguments(*SMALL)))
+
+    def test_too_little_text_or_too_few_questions(self):
+        self.assertIn("books.jsonl", self.error(*self.arguments("--samples", "6", "--distances", "90000")))
+        self.assertIn("500 questions wanted", self.error(*self.arguments("--samples", "500", "--distances", "24")))
+
+    def test_wrong_usage(self):
+        for words in [("eval",), ("eval", "nosuchtask"), ("eval", "report"), ("eval", "compare", "a"),
+                      ("eval", "retention", "--distances", "x"), ("eval", "retention", "--protocol", "both")]:
+            self.error(*words, expect=2)
+        message = self.error(*self.arguments("--columns", "stm,nosuch"))
+        self.assertIn("nosuch", message)
+        self.assertIn("closed-book", message)
+        self.assertIn("--data", self.error("eval", "retention", *self.model))
+        plain = ("eval", "retention", "--data", "data.jsonl", "-m", self.base, "--delta", "none")
+        self.assertIn("delta", self.error(*plain))
+
+    def test_report_folders_of_another_version(self):
+        self.file("out/results.json", '{"schema":"mplus-eval","version":7,"runs":[]}')
+        self.assertIn("version 7", self.error(*self.arguments(*SMALL)))
+        self.assertIn("version 7", self.error("eval", "report", "out"))
+        self.file("bad/results.json", "not json")
+        self.assertIn("results.json", self.error("eval", "report", "bad"))
+        self.assertIn("results.json", self.error("eval", "compare", "missing", "bad"))
+
+
+class Reports(Evaluation):
+    def test_report_is_drawn_anew_from_results_alone(self):
+        self.evaluate(*SMALL, "--columns", "stm,mplus")
+        out = self.folder / "out"
+        before = (out / "report.md").read_text()
+        for path in out.iterdir():
+            if path.name != "results.json":
+                path.unlink()
+        self.run_program("eval", "report", "out")
+        self.assertEqual((out / "report.md").read_text(), before)
+
+    def test_compare_pairs_questions(self):
+        self.evaluate(*SMALL, "--columns", "stm,mplus", report="a")
+        self.evaluate(*SMALL, "--columns", "mplus", report="b")
+        table = self.run_program("eval", "compare", "a", "b").stdout.decode()
+        self.assertIn("+0.000 [+0.000, +0.000]", table)
+        self.assertIn("| mplus | exact |", table)
+        self.assertNotIn("| stm |", table)
+
+
+if __name__ == "__main__":
+    main()
