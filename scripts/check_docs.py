@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOT_OURS = ("build", ".git", ".venv", "tests/data")
 SOURCE_ENDINGS = (".md", ".txt", ".sh", ".py", ".h", ".cpp", ".cmake", ".json", ".clang-format", ".clang-tidy")
 # Files a reader meets in other projects' folders; naming one of them says nothing about this tree.
-FOREIGN_NAMES = {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
+FOREIGN_NAMES = {"results.json", "report.md", "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
                  "model.safetensors.index.json", "case.json"}
 README_LINES = 150
 

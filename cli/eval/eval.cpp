@@ -9,7 +9,7 @@
 #include "mplus/cli/command.h"
 #include "mplus/cli/eval/circumstances.h"
 #include "mplus/cli/interrupt.h"
-#include "mplus/cli/memory_file.h"
+#include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/progress_bar.h"

@@ -124,16 +124,11 @@ memory::RecallRule Asker::rule(const Column& column) const {
   return *rule;
 }
 
-// BM25 over the chunks, by the updates they became.
 memory::Prior Asker::words(const std::string& question) const {
-  const std::vector<double> scores = scene_->text->index.scores(question);
-  std::vector<double> by_update(static_cast<std::size_t>(scene_->session->memory().updates()), 0.0);
-  for (std::size_t chunk = 0; chunk < scores.size(); ++chunk)
-    for (std::int64_t update : scene_->text->updates[chunk])
-      by_update[static_cast<std::size_t>(update)] = scores[chunk];
-  return [by_update = std::move(by_update)](std::int64_t update) {
-    const bool known = update >= 0 && update < static_cast<std::int64_t>(by_update.size());
-    return known ? by_update[static_cast<std::size_t>(update)] : 0.0;
+  scene_->text->words->follow(scene_->session->record());
+  return [scores = scene_->text->words->query(question)](std::int64_t chunk) {
+    const auto at = scores.find(chunk);
+    return at == scores.end() ? 0.0 : at->second;
   };
 }
 

@@ -13,6 +13,7 @@
 #include "mplus/eval/run/columns.h"
 #include "mplus/eval/run/context_reader.h"
 #include "mplus/eval/run/presence.h"
+#include "mplus/store/text_index.h"
 
 namespace mplus::eval {
 
@@ -21,7 +22,9 @@ struct WrittenText {
   std::vector<std::string> chunks;
   std::vector<std::vector<io::TokenId>> ids;       // of each
   std::vector<std::vector<std::int64_t>> updates;  // of each: what it became
-  Bm25 index;
+  Bm25 index;                                      // of the column that reads what it finds
+  // What recall by words asks, the same as outside of evaluations; follows the session's record.
+  std::unique_ptr<store::TextIndex> words = std::make_unique<store::TextIndex>();
   std::int64_t tokens = 0;
 };
 
