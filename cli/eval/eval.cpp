@@ -30,7 +30,7 @@ struct EvalOptions {
   MemoryOptions memory;
   std::vector<std::string> words;  // tasks, or report DIR, or compare A B
   std::vector<std::string> data, distractors;
-  std::string columns, distances, lengths, protocol = "stream", start = "empty", form, report;
+  std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report;
   std::int64_t samples = 0, max_tokens = 12, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool json = false;
@@ -73,6 +73,7 @@ eval::TaskOptions task_options(const EvalOptions& o) {
   options.columns = split(o.columns);
   options.distances = numbers(o.distances, "--distances");
   options.lengths = numbers(o.lengths, "--lengths");
+  options.depths = numbers(o.depths, "--depths");
   options.protocol = o.protocol == "separate" ? eval::Protocol::separate : eval::Protocol::stream;
   options.start = o.start == "full" ? eval::Start::full : eval::Start::empty;
   options.form = o.form;
@@ -308,6 +309,7 @@ void add_eval(CLI::App& program, Action& chosen) {
   add("--distances", options->distances,
       "chunks written before asking; in a stream, the points at which all is asked", "LIST");
   add("--lengths", options->lengths, "tokens of haystack or text, such as 4k,16k", "LIST");
+  add("--depths", options->depths, "where needles stand, in percent of the haystack", "LIST");
   add_choice(*command, "--protocol", options->protocol, "one memory for all, or one for each question",
              {"stream", "separate"})
       ->capture_default_str();

@@ -59,7 +59,7 @@ std::string curves(const Plot& plot) {
 
 std::string heat_map(const Plot& plot) {
   std::string script = "$map << EOD\n";
-  double most = 0;
+  double most = plot.map_most;
   for (std::size_t r = 0; r < plot.map_values.size(); ++r)
     for (std::size_t c = 0; c < plot.map_values[r].size(); ++c) {
       const double value = plot.map_values[r][c];

@@ -25,9 +25,23 @@ std::vector<std::string> column_order(const Json& samples) {
   return present;
 }
 
+Values values_of(const Json& samples, const char* field, const std::function<bool(const Json&)>& fits) {
+  Values values;
+  for (const Json& s : samples) {
+    if (!s.contains(field) || !fits(s)) continue;
+    const Json& v = s.at(field);
+    values.add(s.at("id").get<std::string>(), v.is_boolean() ? (v.get<bool>() ? 1.0 : 0.0) : v.get<double>());
+  }
+  return values;
+}
+
 Summary summarise(const Json& run) {
   const std::string task = run.at("run").value("task", "");
   if (task == "retention") return summarise_retention(run);
+  if (task == "lm-loss" || task == "base") return summarise_loss(run);
+  if (task == "cost") return summarise_cost(run);
+  if (task == "needle" || task == "twice" || task == "unknown" || task == "chat")
+    return summarise_script(run);
   fail(ErrorCode::unsupported, "run {}: task \"{}\" is not known", run.value("name", ""), task);
 }
 

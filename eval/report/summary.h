@@ -1,6 +1,7 @@
 // A run made readable: tables and plots, told apart from how they are drawn. One function for each task.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Plot {
   // A heat map instead: values[row][column], rows from below.
   std::vector<std::string> map_columns, map_rows;
   std::vector<std::vector<double>> map_values;  // NaN: nothing measured
+  double map_most = 0;                          // the darkest value; 0: the largest there is
 };
 
 struct Summary {
@@ -42,10 +44,15 @@ struct Summary {
 
 Summary summarise(const Json& run);  // by its task
 Summary summarise_retention(const Json& run);
+Summary summarise_script(const Json& run);  // needle, twice, unknown, chat
+Summary summarise_loss(const Json& run);    // lm-loss, base
+Summary summarise_cost(const Json& run);
 
 // For the tasks' summaries.
 std::string interval_text(const Interval& interval);  // ".55 [.45, .65]", or "–"
 std::string number_text(double value, int digits = 3);
+// The mean of a field of the samples that `fits` takes; truth values count as 0 and 1.
+Values values_of(const Json& samples, const char* field, const std::function<bool(const Json&)>& fits);
 std::vector<std::string> column_order(const Json& samples);  // those that occur, in the table's order
 
 }  // namespace mplus::eval

@@ -124,7 +124,7 @@ memory::RecallRule Asker::rule(const Column& column) const {
   return *rule;
 }
 
-memory::Prior Asker::words(const std::string& question) const {
+memory::Prior Asker::prior(const std::string& question) const {
   scene_->text->words->follow(scene_->session->record());
   return [scores = scene_->text->words->query(question)](std::int64_t chunk) {
     const auto at = scores.find(chunk);
@@ -132,20 +132,32 @@ memory::Prior Asker::words(const std::string& question) const {
   };
 }
 
-Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage) {
+engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words,
+                                            Observation& seen) const {
   const memory::RecallRule chosen = rule(column);
-  Observation seen;
-  if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
-  seen.want_rank = column.name == "mplus";
   engine::GenerateOptions options;
   options.max_tokens = max_tokens_;
   options.stop = {stop()};
   if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
-    options.prior = words(question);
-  const memory::RecallOptions how{.vote = engine_.vote_options(),
-                                  .seed = io::xxh3(std::as_bytes(std::span(question))),
-                                  .chunks = seen.gold};
-  options.recall_strategy = [&] { return observe(memory::make_recall(chosen, how), seen, how.vote); };
+    options.prior = prior(words);
+  const memory::RecallOptions how{
+      .vote = engine_.vote_options(), .seed = io::xxh3(std::as_bytes(std::span(words))), .chunks = seen.gold};
+  options.recall_strategy = [chosen, how, &seen] {
+    return observe(memory::make_recall(chosen, how), seen, how.vote);
+  };
+  return options;
+}
+
+Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage) {
+  Observation seen;
+  if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
+  if (passage < 0 && column.recall == "oracle") {  // nothing is right
+    Asked none;
+    none.applicable = false;
+    return none;
+  }
+  seen.want_rank = column.name == "mplus";
+  const engine::GenerateOptions options = read_options(column, question, seen);
   const auto start = std::chrono::steady_clock::now();
   Asked asked;
   asked.output = scene_->session->generate(prompt(question), options).text;
@@ -158,21 +170,57 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
   return asked;
 }
 
-void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
-                 const std::string& source) {
-  const std::int64_t before = session.memory().updates();
-  session.remember(chunk, source);
-  if (!session.window().empty()) session.flush();  // shorter than K tokens
-  if (!session.window().empty())
-    fail(ErrorCode::invalid_argument, "{}: a chunk of {} tokens is too short to be written", source,
-         session.window().size());
+namespace {
+
+// Beside the memory: the text, and the updates it became.
+void note(WrittenText& text, const engine::Session& session, std::int64_t updates_before,
+          const std::string& chunk) {
   std::vector<std::int64_t> updates;
-  for (std::int64_t u = before; u < session.memory().updates(); ++u) updates.push_back(u);
+  for (std::int64_t u = updates_before; u < session.memory().updates(); ++u) updates.push_back(u);
   text.chunks.push_back(chunk);
   text.ids.push_back(session.engine().tokenizer().encode(chunk));
   text.tokens += static_cast<std::int64_t>(text.ids.back().size());
   text.updates.push_back(std::move(updates));
   text.index.add(chunk);
+}
+
+void flush_all(engine::Session& session, std::string_view source) {
+  if (!session.window().empty()) session.flush();  // shorter than K tokens
+  if (!session.window().empty())
+    fail(ErrorCode::invalid_argument, "{}: a chunk of {} tokens is too short to be written", source,
+         session.window().size());
+}
+
+}  // namespace
+
+void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
+                 const std::string& source) {
+  const std::int64_t before = session.memory().updates();
+  session.remember(chunk, source);
+  flush_all(session, source);
+  note(text, session, before, chunk);
+}
+
+void write_conversation(engine::Session& session, WrittenText& text, const std::vector<Turn>& turns) {
+  const std::int64_t before = session.memory().updates();
+  std::string plain;
+  for (std::size_t t = 0; t < turns.size(); ++t) {
+    if (turns[t].role != io::Role::user)
+      fail(ErrorCode::corrupt, "turn {} of a conversation: expected the user's, found another's", t + 1);
+    const bool answered = t + 1 < turns.size() && turns[t + 1].role == io::Role::assistant;
+    const std::string answer = answered ? turns[t + 1].content : "";
+    const std::vector<io::TokenId> ids = session.engine().tokenizer().encode(answer);
+    session.replay(engine::TurnTaken{.message = turns[t].content,
+                                     .answer = answer,
+                                     .answer_ids = ids,
+                                     .answer_read = static_cast<std::int64_t>(ids.size()),
+                                     .recall = "none"},
+                   false);
+    plain += fmt::format("User: {}\nAssistant: {}\n", turns[t].content, answer);
+    t += answered ? 1 : 0;
+  }
+  flush_all(session, "conversation");
+  note(text, session, before, plain);
 }
 
 }  // namespace mplus::eval

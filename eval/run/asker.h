@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mplus/engine/session.h"
+#include "mplus/eval/data/samples.h"
 #include "mplus/eval/run/bm25.h"
 #include "mplus/eval/run/columns.h"
 #include "mplus/eval/run/context_reader.h"
@@ -56,6 +57,9 @@ class Asker {
   // `passage`: the chunk that answers, by its number in the text (or -1), and its text.
   Asked ask(const Column& column, const std::string& question, std::int64_t passage,
             const std::string& passage_text);
+  // How a memory column reads; recall by words looks for `words`. `seen` must outlive the read.
+  engine::GenerateOptions read_options(const Column& column, const std::string& words,
+                                       Observation& seen) const;
 
  private:
   Asked ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
@@ -64,7 +68,7 @@ class Asker {
   Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage);
   std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text) const;
   memory::RecallRule rule(const Column& column) const;
-  memory::Prior words(const std::string& question) const;
+  memory::Prior prior(const std::string& words) const;
 
   engine::Engine& engine_;
   engine::Engine* base_;
@@ -78,5 +82,7 @@ class Asker {
 // Writes a chunk into a memory and beside it; one chunk may become several updates.
 void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
                  const std::string& source);
+// The same with a conversation, in the model's own template, as if it had been held.
+void write_conversation(engine::Session& session, WrittenText& text, const std::vector<Turn>& turns);
 
 }  // namespace mplus::eval

@@ -5,14 +5,12 @@
 
 #include "mplus/core/error.h"
 #include "mplus/eval/data/fillers.h"
-#include "mplus/eval/metric/answer_score.h"
-#include "mplus/eval/run/asker.h"
 #include "mplus/eval/task/retention_plan.h"
+#include "mplus/eval/task/sample.h"
 
 namespace mplus::eval {
 namespace {
 
-constexpr std::int64_t kAskCost = 150;   // an answer takes about as long as writing this many tokens
 constexpr std::int64_t kPoolFactor = 2;  // more fillers than one memory needs, so that lists differ
 
 struct Point {              // a moment at which questions are asked
@@ -30,12 +28,8 @@ class Retention final : public Task {
   RunIdentity prepare(TaskRun& run) override {
     engine::Engine& engine = run.engine;
     options_ = run.options;
-    if (!engine.has_memory())
-      fail(ErrorCode::invalid_argument,
-           "retention: this model is a plain decoder without a memory; name a delta for it");
-    columns_ = columns_from_names(options_.columns.empty()
-                                      ? std::vector<std::string>{"closed-book", "context", "stm", "mplus"}
-                                      : options_.columns);
+    require_memory(engine, "retention");
+    columns_ = task_columns(options_, {"closed-book", "context", "stm", "mplus"});
     if (options_.distances.empty()) options_.distances = default_distances(options_.protocol);
     std::sort(options_.distances.begin(), options_.distances.end());
     const std::string form = options_.form.empty() ? engine.weights().memory->chunk_form : options_.form;
@@ -65,16 +59,13 @@ class Retention final : public Task {
   }
 
   bool work(TaskRun& run, RunLog& log) override {
-    const bool wants_base =
-        std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return c.base_model(); });
-    asker_.emplace(run.engine, wants_base ? &run.base() : nullptr, options_.max_tokens);
+    asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
     run_ = &run;
     log_ = &log;
-    done_ = 0;
-    total_ = count_work();
+    steps_.emplace(run.progress, count_work());
     for (std::size_t m = 0; m < plans_.size(); ++m)
       if (!run_memory(m)) return false;
-    return step(0, "done");
+    return steps_->go("done");
   }
 
  private:
@@ -160,20 +151,15 @@ class Retention final : public Task {
       for (const Column& column : columns_) {
         if (column.fixed()) {
           for (const Asking& asking : plans_[m].askings)
-            total += log_->has(key(m, asking, column, 0)) ? 0 : kAskCost;
+            total += log_->has(key(m, asking, column, 0)) ? 0 : Steps::kAsk;
           continue;
         }
         for (const Point& point : points(plans_[m]))
           for (std::size_t a : point.askings)
-            total += log_->has(key(m, plans_[m].askings[a], column, point.chunks)) ? 0 : kAskCost;
+            total += log_->has(key(m, plans_[m].askings[a], column, point.chunks)) ? 0 : Steps::kAsk;
       }
     }
     return total;
-  }
-
-  bool step(std::int64_t cost, const std::string& label) {
-    done_ += cost;
-    return !run_->progress || run_->progress(done_, total_, label);
   }
 
   bool run_memory(std::size_t m) {
@@ -190,9 +176,9 @@ class Retention final : public Task {
       if (point.chunks > last) break;
       while (static_cast<std::int64_t>(text.chunks.size()) < point.chunks) {
         const PlannedChunk& chunk = plan.chunks[text.chunks.size()];
-        if (!step(0, fmt::format("writing, memory {} of {}", m + 1, plans_.size()))) return false;
+        if (!steps_->go(fmt::format("writing, memory {} of {}", m + 1, plans_.size()))) return false;
         write_chunk(session, text, chunk.text, chunk.origin);
-        step(run_->engine.chunk_tokens(), "writing");
+        steps_->did(run_->engine.chunk_tokens());
       }
       if (!ask_all(m, point, scene)) return false;
     }
@@ -215,7 +201,7 @@ class Retention final : public Task {
     const Asking& asking = plan.askings[a];
     const std::string name = key(m, asking, column, chunks);
     if (log_->has(name)) return true;
-    if (!step(0, fmt::format("asking {}", column.name))) return false;
+    if (!steps_->go(fmt::format("asking {}", column.name))) return false;
     const std::int64_t place = column.fixed() ? -1 : plan.place[a];
     const Asked asked = asker_->ask(column, asking.question.question, place, asking.chunk.text);
     Json sample{{"id", asking.question.id}, {"memory", m}, {"column", column.name}};
@@ -227,31 +213,12 @@ class Retention final : public Task {
         tokens += static_cast<std::int64_t>(scene.text->ids[c].size());
       sample["distance_tokens"] = tokens;
     }
-    if (!asked.applicable) {
-      sample["applicable"] = false;
-    } else {
-      const AnswerScore score = score_answer(asked.output, asking.question.answers);
-      sample["output"] = asked.output;
-      sample["exact"] = score.exact;
-      sample["hit"] = score.hit;
-      sample["verbatim"] = score.verbatim;
-      sample["f1"] = score.f1;
-      sample["seconds"] = asked.seconds;
-    }
-    if (column.sees == Sees::memory) {
-      const Presence::Share share = scene.presence->of(scene.text->updates[static_cast<std::size_t>(place)]);
-      sample["short_term"] = share.short_term;
-      sample["long_term"] = share.long_term;
-      if (asked.recalled) {
-        sample["recalled"] = *asked.recalled;
-        sample["recalled_layers"] = asked.recalled_layers;
-        // Found: at least half of what is in the long-term store of it came back.
-        if (share.long_term > 0) sample["found"] = 2 * *asked.recalled >= share.long_term;
-      }
-      if (asked.rank) sample["rank"] = *asked.rank;
-    }
+    put_answer(sample, asked, asking.question.answers);
+    if (column.sees == Sees::memory)
+      put_memory(sample, asked, *scene.presence, scene.text->updates[static_cast<std::size_t>(place)]);
     log_->add(name, std::move(sample));
-    return step(kAskCost, fmt::format("asking {}", column.name));
+    steps_->did(Steps::kAsk);
+    return true;
   }
 
   TaskOptions options_;
@@ -263,7 +230,7 @@ class Retention final : public Task {
   std::optional<Asker> asker_;
   TaskRun* run_ = nullptr;
   RunLog* log_ = nullptr;
-  std::int64_t done_ = 0, total_ = 0;
+  std::optional<Steps> steps_;
 };
 
 }  // namespace

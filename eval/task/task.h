@@ -25,6 +25,7 @@ struct TaskOptions {
   std::int64_t samples = 0;             // 0: the task's own
   std::vector<std::int64_t> distances;  // empty: the task's own
   std::vector<std::int64_t> lengths;    // of haystacks, in tokens; empty: the task's own
+  std::vector<std::int64_t> depths;     // of needles, in percent; empty: the task\'s own
   Protocol protocol = Protocol::stream;
   Start start = Start::empty;
   std::string form;  // empty: as the delta says

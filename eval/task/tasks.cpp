@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/eval/task/cost.h"
+#include "mplus/eval/task/loss.h"
 #include "mplus/eval/task/retention.h"
+#include "mplus/eval/task/script.h"
 
 namespace mplus::eval {
 namespace {
@@ -19,6 +22,13 @@ struct Entry {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> kEntries{
       {"retention", make_retention, {"facts_public", "squad_dev_public", "nq_public"}},
+      {"lm-loss", make_lm_loss, {"books_valid"}},
+      {"base", make_base, {"books_valid"}},
+      {"needle", make_needle, {"essays"}},
+      {"twice", make_twice, {"twice_public"}},
+      {"unknown", make_unknown, {"unknown_public"}},
+      {"chat", make_chat, {"chat_facts_public"}},
+      {"cost", make_cost, {}},
   };
   return kEntries;
 }

@@ -160,6 +160,89 @@ class Retention(Evaluation):
             self.assertIn("Not complete", (self.folder / "out" / "report.md").read_text())
 
 
+class Scripts(Evaluation):
+    """Conversations, facts told twice, what was never told, needles."""
+
+    def test_chat_writes_conversations(self):
+        lines = [{"id": f"c{n}", "turns": [{"role": "user", "content": f"The key of shed {n} is {4000 + n}."},
+                                           {"role": "assistant", "content": "Noted, thank you very much."},
+                                           {"role": "user", "content": "Goodbye then."}],
+                  "question": f"What is the key of shed {n}?", "answers": [str(4000 + n)]} for n in range(6)]
+        self.file("data.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        run, = self.evaluate("--samples", "4", "--distances", "0,6", "--columns", "stm,hybrid,oracle-recall", task="chat")["runs"]
+        self.assertEqual(run["name"], "chat-data")
+        self.assertEqual(len(run["samples"]), 4 * 2 * 3)
+        for s in run["samples"]:
+            self.assertAlmostEqual(s["short_term"] + s["long_term"], 1)
+        self.file("data.jsonl", json.dumps(lines[0] | {"turns": [{"role": "assistant", "content": "Hi"}]}) + "\n")
+        self.assertIn("user", self.error(*self.arguments("--samples", "1", report="bad", task="chat")))
+
+    def test_twice_told_judges_new_and_old(self):
+        lines = [{"id": f"t{n}", "first": f"The tower {n} has {100 + n} steps, they say.",
+                  "second": f"The tower {n} has {200 + n} steps, they say.",
+                  "question": f"How many steps has the tower {n}?", "answers": [str(200 + n)], "old": [str(100 + n)]} for n in range(4)]
+        self.file("data.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        run, = self.evaluate("--samples", "4", "--distances", "0,3", "--columns", "context,stm,mplus", task="twice")["runs"]
+        self.assertEqual(len(run["samples"]), 4 + 4 * 2 * 2)
+        self.assertTrue(all({"new", "old"} <= s.keys() for s in run["samples"]))
+        self.assertEqual({s["written"] for s in run["samples"] if "written" in s}, {16, 19})
+
+    def test_unknown_counts_admitting_it(self):
+        self.file("data.jsonl", "".join(json.dumps({"id": f"u{n}", "question": f"Who is Zor {n}?", "answers": []}) + "\n" for n in range(5)))
+        run, = self.evaluate("--samples", "5", "--distances", "4", "--columns", "closed-book,mplus,oracle-recall", task="unknown")["runs"]
+        self.assertEqual(len(run["samples"]), 15)
+        for s in run["samples"]:
+            self.assertEqual("unknown" in s, s["column"] != "oracle-recall")  # no chunk is right
+
+    def test_needle_covers_lengths_and_depths(self):
+        self.file("data.jsonl", "".join(json.dumps({"title": "e", "text": story(300, 40 + n)}) + "\n" for n in range(3)))
+        common = ("--lengths", "128,320", "--depths", "0,50,100", "--columns", "full,mplus,oracle-recall")
+        run, = self.evaluate(*common, task="needle")["runs"]
+        self.assertEqual(len(run["samples"]), 2 * 3 * 3)
+        self.assertEqual({(s["length"], s["depth"]) for s in run["samples"]}, {(n, d) for n in (128, 320) for d in (0, 50, 100)})
+        self.assertEqual({s["memory"] for s in run["samples"]}, {0, 1})  # all keys of a length in one text
+        deep = [s for s in run["samples"] if s["length"] == 320 and s["column"] == "mplus"]
+        self.assertEqual({s["depth"]: s["distance"] for s in deep}, {0: 9, 50: 4, 100: 0})
+        run, = self.evaluate(*common, "--protocol", "separate", report="each", task="needle")["runs"]
+        self.assertEqual({s["memory"] for s in run["samples"]}, set(range(6)))
+        self.assertTrue((self.folder / "out" / "needle-data-mplus.png").exists())
+
+
+class Likelihood(Evaluation):
+    def setUp(self):
+        super().setUp()
+        self.file("data.jsonl", "".join(json.dumps({"title": f"book {n}", "text": story(700, n)}) + "\n" for n in range(3)))
+
+    def test_next_chunk_and_chunks_told_again(self):
+        run, = self.evaluate("--distances", "2,6", "--lengths", "64,128", "--samples", "2", task="lm-loss")["runs"]
+        samples = run["samples"]
+        again = [s for s in samples if s["repeat"]]
+        self.assertEqual({s["distance"] for s in again}, {1, 5})
+        self.assertEqual({s.get("context") for s in samples if s["column"] == "full" and s["written"] == 6}, {64, 128})
+        self.assertEqual({s.get("context") for s in samples if s["column"] == "full" and s["written"] == 2}, {64})
+        self.assertTrue(all(0 < s["nll"] < 20 for s in samples))
+        # What one column saw is what `mplus score` says of the same tokens: the memory makes a difference, and only there.
+        nll = {(s["column"], s["id"], s["written"]): s["nll"] for s in samples if not s["repeat"] and s["column"] != "full"}
+        self.assertNotEqual(nll["stm", "book 0", 6], nll["closed-book", "book 0", 6])
+        self.assertIn("Share of the full context", (self.folder / "out" / "report.md").read_text())
+        self.assertIn("512", self.error(*self.arguments("--lengths", "500", report="x", task="lm-loss")))
+
+    def test_base_beside_read_adapter(self):
+        run, = self.evaluate("--samples", "6", "--lengths", "100", task="base")["runs"]
+        self.assertEqual(len(run["samples"]), 12)
+        nll = {(s["id"], s["column"]): s["nll"] for s in run["samples"]}
+        self.assertTrue(all(nll[i, "base"] != nll[i, "delta"] for i, _ in nll))
+        self.assertIn("price of the memory", (self.folder / "out" / "report.md").read_text())
+
+    def test_cost_counts_tokens_time_and_bytes(self):
+        self.run_program("eval", "cost", "--lengths", "320,1k", "--report", "out", *self.model)
+        first, second = self.results()["runs"][0]["samples"]
+        self.assertEqual((first["tokens"], second["tokens"]), (320, 1024))
+        self.assertLess(first["write_seconds"], second["write_seconds"])
+        self.assertLess(first["memory_bytes"], second["memory_bytes"])
+        self.assertGreater(first["answer_tokens_per_second"], 0)
+
+
 class Refused(Evaluation):
     def test_leaks_fail_the_run(self):
         passage = json.loads(questions(1))["context"]

@@ -1,0 +1,129 @@
+#include "mplus/eval/task/script.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/event.h"
+
+namespace mplus::eval {
+
+RunIdentity ScriptTask::prepare(TaskRun& run) {
+  options_ = run.options;
+  engine_ = &run.engine;
+  require_memory(run.engine, name());
+  columns_ = task_columns(options_, default_columns());
+  Json fields{{"task", name()}};
+  build(run.engine, fields);
+  if (!options_.data.empty()) fields["data"] = file_identity(options_.data);
+  fields["distractors"] = Json::array();
+  for (const auto& file : options_.distractors) fields["distractors"].push_back(file_identity(file));
+  fields["max_tokens"] = options_.max_tokens;
+  fields["seed"] = options_.seed;
+  fields["model"] = model_identity(run.engine);
+  fields["ids"] = Json::array();
+  for (const Script& script : scripts_)
+    for (const ScriptAsk& ask : script.asks) fields["ids"].push_back(ask.question.id);
+  check();
+  return {options_.data.empty() ? name() : fmt::format("{}-{}", name(), data_stem(options_.data)), fields};
+}
+
+// No prompt may hold its answer, and no two questions of a memory may be the same.
+void ScriptTask::check() const {
+  const Asker asker(*engine_, nullptr, options_.max_tokens);
+  for (const Script& script : scripts_)
+    for (const ScriptAsk& ask : script.asks)
+      if (contains_gold(asker.prompt(ask.question.question), ask.question.answers))
+        fail(ErrorCode::corrupt, "leak: the prompt of question {} (line {}) holds an answer: \"{}\"",
+             ask.question.id, ask.question.line, ask.question.question);
+}
+
+std::string ScriptTask::key(std::size_t m, const ScriptAsk& ask, const Column& column,
+                            std::int64_t point) const {
+  return fmt::format("{}/{}/{}/{}", m, column.name, column.fixed() ? 0 : point, ask.question.id);
+}
+
+std::int64_t ScriptTask::last_needed(std::size_t m) const {
+  std::int64_t last = 0;
+  for (std::int64_t point : scripts_[m].points)
+    for (const ScriptAsk& ask : scripts_[m].asks)
+      for (const Column& column : columns_)
+        if (!column.fixed() && ask.gold < point && !log_->has(key(m, ask, column, point))) last = point;
+  return last;
+}
+
+std::int64_t ScriptTask::count_work() const {
+  std::int64_t total = 0;
+  for (std::size_t m = 0; m < scripts_.size(); ++m) {
+    total += last_needed(m) * engine_->chunk_tokens();
+    for (const Column& column : columns_)
+      for (std::size_t p = 0; p < (column.fixed() ? 1 : scripts_[m].points.size()); ++p)
+        for (const ScriptAsk& ask : scripts_[m].asks)
+          if ((column.fixed() || ask.gold < scripts_[m].points[p]) &&
+              !log_->has(key(m, ask, column, scripts_[m].points[p])))
+            total += Steps::kAsk;
+  }
+  return total;
+}
+
+bool ScriptTask::work(TaskRun& run, RunLog& log) {
+  log_ = &log;
+  asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
+  steps_.emplace(run.progress, count_work());
+  for (std::size_t m = 0; m < scripts_.size(); ++m)
+    if (!run_script(m)) return false;
+  return steps_->go("done");
+}
+
+void ScriptTask::write(const ScriptWrite& write, engine::Session& session, WrittenText& text) const {
+  if (write.turns.empty()) return write_chunk(session, text, write.text, write.origin);
+  write_conversation(session, text, write.turns);
+}
+
+bool ScriptTask::run_script(std::size_t m) {
+  const Script& script = scripts_[m];
+  engine::Session session(*engine_, options_.seed + m);
+  WrittenText text;
+  Scene scene{&session, &text, std::nullopt};
+  asker_->begin_scene(scene);
+  for (const Column& column : columns_)
+    for (const ScriptAsk& one : script.asks)
+      if (column.fixed() && !ask(m, one, column, scene, 0)) return false;
+  const std::int64_t last = last_needed(m);
+  for (std::int64_t point : script.points) {
+    if (point > last) break;
+    while (static_cast<std::int64_t>(text.chunks.size()) < point) {
+      if (!steps_->go(fmt::format("writing, memory {} of {}", m + 1, scripts_.size()))) return false;
+      write(script.writes[text.chunks.size()], session, text);
+      steps_->did(engine_->chunk_tokens());
+    }
+    scene.presence.emplace(session.memory());
+    asker_->begin_scene(scene);
+    for (const Column& column : columns_)
+      for (const ScriptAsk& one : script.asks)
+        if (!column.fixed() && one.gold < point && !ask(m, one, column, scene, point)) return false;
+  }
+  return true;
+}
+
+bool ScriptTask::ask(std::size_t m, const ScriptAsk& ask, const Column& column, const Scene& scene,
+                     std::int64_t point) {
+  const std::string name = key(m, ask, column, point);
+  if (log_->has(name)) return true;
+  if (!steps_->go(fmt::format("asking {}", column.name))) return false;
+  const std::string passage = ask.gold < 0 ? "" : scripts_[m].writes[static_cast<std::size_t>(ask.gold)].text;
+  const Asked asked = asker_->ask(column, ask.question.question, column.fixed() ? -1 : ask.gold, passage);
+  Json sample{{"id", ask.question.id}, {"memory", m}, {"column", column.name}};
+  sample.update(ask.extra);
+  if (!column.fixed()) {
+    sample["written"] = point;
+    if (ask.gold >= 0) sample["distance"] = point - 1 - ask.gold;
+  }
+  judge(sample, asked, ask);
+  if (column.sees == Sees::memory && ask.gold >= 0 && asked.applicable)
+    put_memory(sample, asked, *scene.presence, scene.text->updates[static_cast<std::size_t>(ask.gold)]);
+  log_->add(name, std::move(sample));
+  steps_->did(Steps::kAsk);
+  return true;
+}
+
+}  // namespace mplus::eval
