@@ -31,7 +31,7 @@ struct EvalOptions {
   std::vector<std::string> words;  // tasks, or report DIR, or compare A B
   std::vector<std::string> data, distractors;
   std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report;
-  std::int64_t samples = 0, max_tokens = 12, answer_tokens = 10;
+  std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool json = false;
 };
@@ -318,8 +318,8 @@ void add_eval(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   add_choice(*command, "--form", options->form, "how a passage becomes a chunk; default: as the delta says",
              {"filled", "paper"});
-  add("-n,--max-tokens", options->max_tokens, "longest answer, in tokens", "N")
-      ->capture_default_str()
+  add("-n,--max-tokens", options->max_tokens, "longest answer, in tokens; default: the task's own, mostly 12",
+      "N")
       ->check(CLI::Range(1, 4096).description(""));
   add("--answer-tokens", options->answer_tokens, "only questions with an answer this short", "N")
       ->capture_default_str()

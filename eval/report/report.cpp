@@ -99,7 +99,7 @@ std::vector<Table> compare(const Json& a, const Json& b, const std::string& name
         const auto other = others.find(s.at("key").get<std::string>());
         if (other == others.end()) continue;
         for (const char* field : {"exact", "hit", "verbatim", "f1", "stemmed_f1", "nll", "found", "recalled",
-                                  "new", "old", "unknown"}) {
+                                  "new", "old", "unknown", "right"}) {
           if (!s.contains(field) || !other->second->contains(field)) continue;
           const auto value = [&](const Json& v) {
             return v.is_boolean() ? static_cast<double>(v.get<bool>()) : v.get<double>();

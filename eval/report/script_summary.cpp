@@ -20,6 +20,11 @@ std::vector<Measure> measures_of(const std::string& task) {
     return {{"new", "says the new value"}, {"old", "says the old value"}, {"exact", "exact"}};
   if (task == "unknown") return {{"unknown", "says that it is not known"}};
   if (task == "needle") return {{"hit", "hit"}};
+  if (task == "longbench")
+    return {{"f1", "F1, first line"},
+            {"f1_whole", "F1, whole output"},
+            {"stemmed_f1", "stemmed F1"},
+            {"right", "right option"}};
   return {{"exact", "exact"}, {"hit", "hit"}, {"f1", "F1"}};
 }
 
@@ -92,12 +97,31 @@ Plot needle_map(const Json& run, const std::string& column) {
   return plot;
 }
 
+Table by_category(const Json& run, const std::vector<std::string>& columns) {
+  Table table{.title = "Stemmed F1 by category", .header = {"column"}, .rows = {}, .note = ""};
+  std::set<int> categories;
+  for (const Json& s : run.at("samples"))
+    if (s.contains("category")) categories.insert(s.at("category").get<int>());
+  for (int category : categories) table.header.push_back(std::to_string(category));
+  for (const std::string& column : columns) {
+    std::vector<std::string> row{column};
+    for (int category : categories)
+      row.push_back(interval_text(values_of(run.at("samples"), "stemmed_f1", [&](const Json& s) {
+                                    return s.at("column") == column && s.value("category", 0) == category;
+                                  }).interval()));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 }  // namespace
 
 Summary summarise_script(const Json& run) {
   const std::vector<std::string> columns = column_order(run.at("samples"));
   Summary summary;
   summary.tables.push_back(by_point(run, columns));
+  if (Table table = by_category(run, columns); table.header.size() > 1)
+    summary.tables.push_back(std::move(table));
   if (run.at("run").at("task") == "needle")
     for (const std::string& column : columns)
       if (Plot map = needle_map(run, column); !map.map_values.empty())

@@ -40,7 +40,7 @@ Summary summarise(const Json& run) {
   if (task == "retention") return summarise_retention(run);
   if (task == "lm-loss" || task == "base") return summarise_loss(run);
   if (task == "cost") return summarise_cost(run);
-  if (task == "needle" || task == "twice" || task == "unknown" || task == "chat")
+  if (task == "needle" || task == "twice" || task == "unknown" || task == "chat" || task == "longbench")
     return summarise_script(run);
   fail(ErrorCode::unsupported, "run {}: task \"{}\" is not known", run.value("name", ""), task);
 }

@@ -83,27 +83,29 @@ Asked Asker::ask_plain(ContextReader& reader, const std::vector<std::vector<io::
   return asked;
 }
 
-Asked Asker::ask_base(const Column& column, const std::string& question) {
+// The text in front of a question, read once for all questions of a scene.
+bool Asker::read_base_text(const Column& column, std::int64_t after) {
   MPLUS_CHECK(base_, "column {} without a base model", column.name);
   if (!base_reader_) base_reader_.emplace(*base_);
-  const std::vector<io::TokenId> prompt = prompt_ids(question, scene_->text->tokens > 0);
   const BaseText wanted = column.sees == Sees::window ? BaseText::window : BaseText::full;
+  if (wanted == BaseText::full && scene_->text->tokens + after > base_reader_->capacity()) return false;
+  if (base_text_ == wanted) return true;
+  base_reader_->clear();
+  std::vector<io::TokenId> ids = joined(scene_->text->ids);
+  const auto most =
+      static_cast<std::size_t>(std::min(engine_.window_tokens(), base_reader_->capacity() - after - 64));
+  if (wanted == BaseText::window && ids.size() > most)
+    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  base_reader_->read(ids);
+  base_text_ = wanted;
+  return true;
+}
+
+Asked Asker::ask_base(const Column& column, const std::string& question) {
+  const std::vector<io::TokenId> prompt = prompt_ids(question, scene_->text->tokens > 0);
   Asked asked;
-  const std::int64_t after = static_cast<std::int64_t>(prompt.size()) + max_tokens_ + 1;
-  if (wanted == BaseText::full && scene_->text->tokens + after > base_reader_->capacity()) {
-    asked.applicable = false;
-    return asked;
-  }
-  if (base_text_ != wanted) {  // read once for all questions of a scene
-    base_reader_->clear();
-    std::vector<io::TokenId> ids = joined(scene_->text->ids);
-    const auto most =
-        static_cast<std::size_t>(std::min(engine_.window_tokens(), base_reader_->capacity() - after - 64));
-    if (wanted == BaseText::window && ids.size() > most)
-      ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
-    base_reader_->read(ids);
-    base_text_ = wanted;
-  }
+  asked.applicable = read_base_text(column, static_cast<std::int64_t>(prompt.size()) + max_tokens_ + 1);
+  if (!asked.applicable) return asked;
   const memory::Layout& layout = engine_.layout();
   const ReadAnswer answer =
       column.sees == Sees::snapkv
@@ -157,16 +159,62 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     return none;
   }
   seen.want_rank = column.name == "mplus";
-  const engine::GenerateOptions options = read_options(column, question, seen);
+  engine::GenerateOptions options = read_options(column, question, seen);
+  if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
+    options.recall_strategy = nullptr;
+    options.recall = rule(column);
+    options.reread = column.reread;
+  }
   const auto start = std::chrono::steady_clock::now();
+  const engine::Answer answer = scene_->session->generate(prompt(question), options);
   Asked asked;
-  asked.output = scene_->session->generate(prompt(question), options).text;
+  asked.output = answer.text;
   asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (column.reread > 0) seen.count(answer.recalled_births, engine_.layout().K);
   if (!seen.gold.empty() && engine_.layout().has_long_term()) {
     asked.recalled = seen.recalled_mean();
     asked.recalled_layers = seen.recalled;
   }
   if (seen.rank > 0) asked.rank = seen.rank;
+  return asked;
+}
+
+Asked Asker::choose(const Column& column, const std::string& question,
+                    const std::vector<std::string>& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Asked asked;
+  const std::vector<io::TokenId> prompt =
+      prompt_ids(question, column.base_model() && scene_->text->tokens > 0);
+  if (!delta_reader_) delta_reader_.emplace(engine_);
+  delta_reader_->clear();
+  std::int64_t longest = 0;
+  for (const std::string& option : options)
+    longest = std::max(
+        longest, static_cast<std::int64_t>(engine_.tokenizer().encode(fmt::format(" {}", option)).size()));
+  asked.applicable = column.base_model()
+                         ? column.sees != Sees::snapkv &&
+                               read_base_text(column, static_cast<std::int64_t>(prompt.size()) + longest + 1)
+                         : column.sees == Sees::question || (column.sees == Sees::memory &&
+                                                             column.reread == 0 && column.recall != "oracle");
+  if (!asked.applicable) return asked;
+  for (const std::string& option : options) {
+    std::vector<io::TokenId> ids = prompt;
+    append(ids, engine_.tokenizer().encode(fmt::format(" {}", option)));
+    std::vector<double> nll;  // of tokens 1 …
+    if (column.sees == Sees::memory) {
+      Observation seen;
+      nll = scene_->session
+                ->score(ids, {.scouts_end = static_cast<std::int64_t>(prompt.size()),
+                              .read = read_options(column, question, seen)})
+                .nll;
+    } else {
+      nll = (column.base_model() ? *base_reader_ : *delta_reader_).score(ids);
+    }
+    double sum = 0;
+    for (std::size_t i = prompt.size() - 1; i < nll.size(); ++i) sum += nll[i];
+    asked.option_nll.push_back(sum / static_cast<double>(ids.size() - prompt.size()));
+  }
+  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return asked;
 }
 

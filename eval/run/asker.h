@@ -41,6 +41,7 @@ struct Asked {
   bool applicable = true;          // false: the text does not fit the base model
   std::optional<double> recalled;  // of memory columns: mean over layers of the share of the passage's rows
   std::vector<double> recalled_layers;
+  std::vector<double> option_nll;    // of choose(): mean over each option's tokens
   std::optional<std::int64_t> rank;  // of the right chunk by vote, from 1; where the layers were asked
 };
 
@@ -57,6 +58,8 @@ class Asker {
   // `passage`: the chunk that answers, by its number in the text (or -1), and its text.
   Asked ask(const Column& column, const std::string& question, std::int64_t passage,
             const std::string& passage_text);
+  // How likely each option is as the answer. Not applicable to columns that find passages.
+  Asked choose(const Column& column, const std::string& question, const std::vector<std::string>& options);
   // How a memory column reads; recall by words looks for `words`. `seen` must outlive the read.
   engine::GenerateOptions read_options(const Column& column, const std::string& words,
                                        Observation& seen) const;
@@ -64,6 +67,7 @@ class Asker {
  private:
   Asked ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
                   const std::string& question);
+  bool read_base_text(const Column& column, std::int64_t after);  // false: it does not fit
   Asked ask_base(const Column& column, const std::string& question);
   Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage);
   std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text) const;

@@ -22,20 +22,16 @@ class ObservedRecall final : public memory::Recall {
         memory::vote_over_everything(context, memory, scout, options_, inner_->scores());
     const std::vector<std::int64_t> order = votes.order();
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
-      if (is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
+      if (seen_.is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
   }
 
   std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
                                         std::int64_t layer, const memory::LayerQueries& queries) override {
     std::vector<memory::RecalledRow> rows = inner_->rows(context, memory, layer, queries);
-    const std::int64_t K = memory.layout().K;
-    const auto count = std::count_if(rows.begin(), rows.end(), [&](const memory::RecalledRow& row) {
-      return is_gold(memory::chunk_of(row.birth, K));
-    });
-    seen_.recalled.resize(static_cast<std::size_t>(memory.layout().layers), 0.0);
-    if (!seen_.gold.empty())
-      seen_.recalled[static_cast<std::size_t>(layer)] =
-          static_cast<double>(count) / static_cast<double>(K * static_cast<std::int64_t>(seen_.gold.size()));
+    births_.resize(static_cast<std::size_t>(memory.layout().layers));
+    births_[static_cast<std::size_t>(layer)].clear();
+    for (const memory::RecalledRow& row : rows) births_[static_cast<std::size_t>(layer)].push_back(row.birth);
+    seen_.count(births_, memory.layout().K);
     return rows;
   }
 
@@ -43,12 +39,10 @@ class ObservedRecall final : public memory::Recall {
   std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }
 
  private:
-  bool is_gold(std::int64_t chunk) const {
-    return std::find(seen_.gold.begin(), seen_.gold.end(), chunk) != seen_.gold.end();
-  }
   std::unique_ptr<memory::Recall> inner_;
   Observation& seen_;
   memory::VoteOptions options_;
+  std::vector<std::vector<std::int64_t>> births_;  // [L]
 };
 
 }  // namespace
@@ -80,6 +74,20 @@ Presence::Share Presence::of(std::span<const std::int64_t> updates) const {
   share.short_term /= rows;
   share.long_term /= rows;
   return share;
+}
+
+bool Observation::is_gold(std::int64_t chunk) const {
+  return std::find(gold.begin(), gold.end(), chunk) != gold.end();
+}
+
+void Observation::count(const std::vector<std::vector<std::int64_t>>& recalled_births, std::int64_t K) {
+  recalled.assign(recalled_births.size(), 0.0);
+  if (gold.empty()) return;
+  for (std::size_t l = 0; l < recalled.size(); ++l) {
+    const auto n = std::count_if(recalled_births[l].begin(), recalled_births[l].end(),
+                                 [&](std::int64_t birth) { return is_gold(memory::chunk_of(birth, K)); });
+    recalled[l] = static_cast<double>(n) / static_cast<double>(K * static_cast<std::int64_t>(gold.size()));
+  }
 }
 
 double Observation::recalled_mean() const {

@@ -31,6 +31,9 @@ struct Observation {
   bool want_rank = false;          // vote over everything: costs a scoring of all rows
   std::vector<double> recalled;    // [L] share of the gold updates' K rows recalled
   double recalled_mean() const;
+  bool is_gold(std::int64_t chunk) const;
+  void count(const std::vector<std::vector<std::int64_t>>& recalled_births,
+             std::int64_t K);  // [L], of a whole read
   std::int64_t rank =
       0;  // of the best gold update by vote over short- and long-term rows together; 0: not known
 };

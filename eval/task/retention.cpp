@@ -35,6 +35,7 @@ class Retention final : public Task {
     const std::string form = options_.form.empty() ? engine.weights().memory->chunk_form : options_.form;
     form_ = form == "filled" ? ChunkForm::filled : ChunkForm::paper;
     if (options_.samples == 0) options_.samples = 100;
+    if (options_.max_tokens == 0) options_.max_tokens = 12;
     make_plans(engine);
     check(engine);
     Json fields{{"task", "retention"},

@@ -12,6 +12,7 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   engine_ = &run.engine;
   require_memory(run.engine, name());
   columns_ = task_columns(options_, default_columns());
+  if (options_.max_tokens == 0) options_.max_tokens = default_max_tokens();
   Json fields{{"task", name()}};
   build(run.engine, fields);
   if (!options_.data.empty()) fields["data"] = file_identity(options_.data);
@@ -27,14 +28,16 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   return {options_.data.empty() ? name() : fmt::format("{}-{}", name(), data_stem(options_.data)), fields};
 }
 
-// No prompt may hold its answer, and no two questions of a memory may be the same.
 void ScriptTask::check() const {
   const Asker asker(*engine_, nullptr, options_.max_tokens);
   for (const Script& script : scripts_)
-    for (const ScriptAsk& ask : script.asks)
-      if (contains_gold(asker.prompt(ask.question.question), ask.question.answers))
-        fail(ErrorCode::corrupt, "leak: the prompt of question {} (line {}) holds an answer: \"{}\"",
-             ask.question.id, ask.question.line, ask.question.question);
+    for (const ScriptAsk& ask : script.asks) check_prompt(ask, asker.prompt(ask.question.question));
+}
+
+void ScriptTask::check_prompt(const ScriptAsk& ask, const std::string& prompt) const {
+  if (contains_gold(prompt, ask.question.answers))
+    fail(ErrorCode::corrupt, "leak: the prompt of question {} (line {}) holds an answer: \"{}\"",
+         ask.question.id, ask.question.line, prompt);
 }
 
 std::string ScriptTask::key(std::size_t m, const ScriptAsk& ask, const Column& column,
@@ -111,7 +114,9 @@ bool ScriptTask::ask(std::size_t m, const ScriptAsk& ask, const Column& column, 
   if (log_->has(name)) return true;
   if (!steps_->go(fmt::format("asking {}", column.name))) return false;
   const std::string passage = ask.gold < 0 ? "" : scripts_[m].writes[static_cast<std::size_t>(ask.gold)].text;
-  const Asked asked = asker_->ask(column, ask.question.question, column.fixed() ? -1 : ask.gold, passage);
+  const std::int64_t gold = column.fixed() ? -1 : ask.gold;
+  const Asked asked = ask.options.empty() ? asker_->ask(column, ask.question.question, gold, passage)
+                                          : asker_->choose(column, ask.question.question, ask.options);
   Json sample{{"id", ask.question.id}, {"memory", m}, {"column", column.name}};
   sample.update(ask.extra);
   if (!column.fixed()) {

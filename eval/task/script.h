@@ -24,8 +24,10 @@ struct ScriptWrite {
 
 struct ScriptAsk {
   Question question;
-  std::int64_t gold = -1;       // the write that answers it; −1: none does
-  Json extra = Json::object();  // goes into every sample of this question
+  std::int64_t gold = -1;                 // the write that answers it; −1: none does
+  Json extra = Json::object();            // goes into every sample of this question
+  std::vector<std::string> options = {};  // to choose from by likelihood, instead of an answer
+  std::size_t right = 0;                  // of them
 };
 
 struct Script {  // of one memory
@@ -44,6 +46,9 @@ class ScriptTask : public Task {
   virtual void build(engine::Engine& engine, Json& fields) = 0;
   virtual const char* name() const = 0;
   virtual std::vector<std::string> default_columns() const { return {"closed-book", "stm", "mplus"}; }
+  virtual std::int64_t default_max_tokens() const { return 12; }
+  virtual void check_prompt(const ScriptAsk& ask,
+                            const std::string& prompt) const;  // throws corrupt on a leak
   virtual void judge(Json& sample, const Asked& asked, const ScriptAsk& ask) const {
     put_answer(sample, asked, ask.question.answers);
   }
@@ -67,9 +72,10 @@ class ScriptTask : public Task {
   engine::Engine* engine_ = nullptr;
 };
 
-std::unique_ptr<Task> make_chat();     // facts told in conversations
-std::unique_ptr<Task> make_needle();   // one made-up sentence in a long text
-std::unique_ptr<Task> make_twice();    // a fact told twice: the newer must win
-std::unique_ptr<Task> make_unknown();  // what was never written must not be known
+std::unique_ptr<Task> make_chat();            // facts told in conversations
+std::unique_ptr<Task> make_long_documents();  // public sets of questions on long texts
+std::unique_ptr<Task> make_needle();          // one made-up sentence in a long text
+std::unique_ptr<Task> make_twice();           // a fact told twice: the newer must win
+std::unique_ptr<Task> make_unknown();         // what was never written must not be known
 
 }  // namespace mplus::eval

@@ -28,8 +28,8 @@ struct TaskOptions {
   std::vector<std::int64_t> depths;     // of needles, in percent; empty: the task\'s own
   Protocol protocol = Protocol::stream;
   Start start = Start::empty;
-  std::string form;  // empty: as the delta says
-  std::int64_t max_tokens = 12;
+  std::string form;             // empty: as the delta says
+  std::int64_t max_tokens = 0;  // 0: the task's own
   std::int64_t most_answer_tokens = 10;
   std::uint64_t seed = 0;
 };

@@ -28,6 +28,10 @@ const std::vector<Entry>& entries() {
       {"twice", make_twice, {"twice_public"}},
       {"unknown", make_unknown, {"unknown_public"}},
       {"chat", make_chat, {"chat_facts_public"}},
+      {"longbench",
+       make_long_documents,
+       {"narrativeqa", "qasper", "multifieldqa_en", "hotpotqa", "2wikimqa", "musique", "longbook_qa_eng",
+        "longbook_choice_eng", "eventqa", "locomo10"}},
       {"cost", make_cost, {}},
   };
   return kEntries;
@@ -65,7 +69,7 @@ std::vector<fs::path> task_data(const std::string& name, const std::vector<fs::p
       continue;
     }
     for (const char* stem : task.known)
-      for (const char* ending : {".jsonl", ".jsonl.xz"})
+      for (const char* ending : {".jsonl", ".jsonl.xz", ".json"})
         if (const fs::path file = place / (std::string(stem) + ending); fs::exists(file, ignored))
           files.push_back(file);
   }

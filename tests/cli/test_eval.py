@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from program import PROGRAM, TinyModelTest, main, story
+from program import DATA, PROGRAM, TinyModelTest, main, story
 
 SMALL = ("--samples", "6", "--distances", "12,24")
 
@@ -48,7 +48,7 @@ class Evaluation(TinyModelTest):
 
 
 class Retention(Evaluation):
-    COLUMNS = "closed-book,window,full,snapkv,context,bm25,stm,mplus,per-layer,words-recall,hybrid,random-recall," \
+    COLUMNS = "closed-book,window,full,snapkv,context,bm25,stm,mplus,per-layer,words-recall,hybrid,reread,random-recall," \
               "attention-recall,oracle-recall"
 
     def test_stream_has_every_column_and_the_books_balance(self):
@@ -206,6 +206,43 @@ class Scripts(Evaluation):
         run, = self.evaluate(*common, "--protocol", "separate", report="each", task="needle")["runs"]
         self.assertEqual({s["memory"] for s in run["samples"]}, set(range(6)))
         self.assertTrue((self.folder / "out" / "needle-data-mplus.png").exists())
+
+
+class LongDocuments(Evaluation):
+    """Small made-up files in the public formats."""
+
+    def test_longbench_lines(self):
+        run, = self.report_of("longbench_sample.jsonl")
+        self.assertEqual(len(run["samples"]), 3 * 3)  # two questions on one document, one on another
+        self.assertEqual({s["memory"] for s in run["samples"]}, {0, 1})
+        self.assertTrue(all({"f1", "f1_whole"} <= s.keys() for s in run["samples"]))
+
+    def test_choices_by_likelihood(self):
+        run, = self.report_of("choice_sample.jsonl", columns="closed-book,full,mplus,bm25")
+        for s in run["samples"]:
+            if s["column"] == "bm25":
+                self.assertIs(s["applicable"], False)
+                continue
+            self.assertEqual(len(s["option_nll"]), 6)
+            self.assertEqual(s["chosen"], s["option_nll"].index(min(s["option_nll"])))
+            self.assertEqual(s["right"], s["chosen"] == 2)
+
+    def test_locomo_conversations(self):
+        run, = self.report_of("locomo_sample.json")
+        self.assertEqual({s["category"] for s in run["samples"]}, {1, 2, 3, 4, 5})
+        self.assertTrue(all("stemmed_f1" in s for s in run["samples"]))
+        self.assertIn("by category", (self.folder / "out" / "report.md").read_text())
+
+    def test_bad_files_are_named(self):
+        for name, text, words in [("a.jsonl", '{"input": "q", "answers": []}', "a.jsonl:1"),
+                                  ("b.jsonl", '{"context": "c", "input": "q", "answers": ["x"], "options": ["y", "z"]}', "options"),
+                                  ("c.json", "{}", "list"), ("d.json", '[{"conversation": {}, "qa": []}]', "session_1")]:
+            self.file(name, text)
+            self.assertIn(words, self.error("eval", "longbench", "--data", name, *self.model))
+
+    def report_of(self, name, columns="closed-book,window,mplus"):
+        self.run_program("eval", "longbench", "--data", DATA / "eval" / name, "--columns", columns, "--report", "out", *self.model)
+        return self.results()["runs"]
 
 
 class Likelihood(Evaluation):
