@@ -412,29 +412,22 @@ void StoredSession::take_turn(const engine::TurnTaken& turn) {
 DocumentState StoredSession::document(const engine::Document& document) const {
   const std::string hash = document.ids.empty() ? sha256_of(document.text) : sha256_of(document.ids);
   Statement row = store_->database().prepare(
-      "SELECT e.token_end, e.complete FROM events e JOIN sources s ON s.id = e.source WHERE e.session = ? "
-      "AND "
-      "e.kind = 1 AND e.undone_by IS NULL AND e.forgotten = 0 AND s.name = ? AND s.sha256 = ? AND s.speaker "
-      "= 0 "
+      "SELECT e.source, e.token_end, e.complete FROM events e JOIN sources s ON s.id = e.source WHERE "
+      "e.session = ? "
+      "AND e.kind = 1 AND e.undone_by IS NULL AND e.forgotten = 0 AND s.name = ? AND s.sha256 = ? AND "
+      "s.speaker = 0 "
       "ORDER BY e.complete DESC, e.number DESC LIMIT 1");
   if (!row.bind(info_.id).bind(document.source).bind(hash).step()) return {};
-  return {.known = true, .complete = row.integer(1) != 0, .token_end = row.integer(0)};
+  return {.source = row.integer(0), .complete = row.integer(2) != 0, .token_end = row.integer(1)};
 }
 
 engine::RememberResult StoredSession::remember(const engine::Document& document,
                                                const engine::Progress& progress) {
   return change([&] {
     engine::Document rest = document;
-    const DocumentState known = this->document(document);
-    if (known.known && !known.complete && document.first_token == 0) {
+    if (const DocumentState known = this->document(document); known.source && !known.complete) {
       rest.first_token = known.token_end;
-      const std::string hash = document.ids.empty() ? sha256_of(document.text) : sha256_of(document.ids);
-      Statement row = store_->database().prepare(
-          "SELECT e.source FROM events e JOIN sources s ON s.id = e.source WHERE e.session = ? AND e.kind = "
-          "1 AND "
-          "e.undone_by IS NULL AND e.forgotten = 0 AND s.name = ? AND s.sha256 = ? ORDER BY e.number DESC "
-          "LIMIT 1");
-      if (row.bind(info_.id).bind(document.source).bind(hash).step()) continued_ = row.integer(0);
+      continued_ = known.source;
     }
     const std::int64_t position = position_, token = position_token_;
     const engine::RememberResult result = session_->remember(rest, progress);

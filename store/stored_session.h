@@ -41,7 +41,7 @@ struct StoredOptions {
 
 // What is known of a document by its name and content.
 struct DocumentState {
-  bool known = false;
+  std::optional<std::int64_t> source = {};  // none: it is not known
   bool complete = false;
   std::int64_t token_end = 0;  // where to go on
 };

@@ -126,9 +126,9 @@ TEST_F(StoreTest, ADocumentStoppedGoesOnWhereItStopped) {
     Store store(folder_);
     StoredSession session(store, engine_, "notes", Access::write, {.state_every = 5});
     session.remember(document(random_ids(4, 2), "waits"));
-    EXPECT_FALSE(session.document(document(ids, "book")).known);
+    EXPECT_FALSE(session.document(document(ids, "book")).source);
     EXPECT_FALSE(session.remember(document(ids, "book"), [](auto, auto) { return false; }).complete);
-    EXPECT_FALSE(session.document(document(ids, "book")).known) << "stopped before anything was written";
+    EXPECT_FALSE(session.document(document(ids, "book")).source) << "stopped before anything was written";
   }
   int visits = 0;
   for (bool complete = false; !complete; ++visits) {
