@@ -75,6 +75,9 @@ class Session {
   RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
   RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
                               const Progress& progress = {});
+  // One chunk into each of several sessions of one engine, in one pass; bit for bit what remember() writes.
+  // Every document has K to C tokens, and no document waits in a window.
+  static void remember_together(std::span<Session* const> sessions, std::span<const Document> documents);
   std::int64_t flush();  // writes what waits in the window; returns the number of updates
 
   Answer ask(std::string_view question,

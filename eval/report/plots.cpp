@@ -43,14 +43,14 @@ std::string curves(const Plot& plot) {
     const Series& series = plot.series[s];
     if (s > 0) script += ", ";
     if (series.level) {
-      script += fmt::format("{:.8g} with lines lw 1.5 dt {} lc rgb '{}' title {}", series.points.front().y,
+      script += fmt::format("{:.8g} with lines lw 2 dt {} lc rgb '{}' title {}", series.points.front().y,
                             look.dash, look.colour, gnuplot_text(series.label));
     } else {
       // Shifted a little, so that intervals of different series do not hide each other.
       const double shift = (static_cast<double>(s) - static_cast<double>(plot.series.size() - 1) / 2) * 0.012;
       const std::string x = plot.log_x ? fmt::format("($1*{:.6f})", std::exp(shift)) : std::string("1");
       script +=
-          fmt::format("$s{} using {}:2:3:4 with yerrorlines lw 1.5 dt {} pt {} ps 0.9 lc rgb '{}' title {}",
+          fmt::format("$s{} using {}:2:3:4 with yerrorlines lw 2 dt {} pt {} ps 0.9 lc rgb '{}' title {}",
                       s, x, look.dash, look.point, look.colour, gnuplot_text(series.label));
     }
   }

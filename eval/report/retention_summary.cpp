@@ -233,7 +233,7 @@ Summary summarise_retention(const Json& run) {
   summary.plots.push_back(curve(samples, columns, bins, name, "exact", fmt::format("Retention, {}", set)));
   summary.plots.push_back(curve(samples, columns, bins, name, "hit", fmt::format("Retention, {}", set)));
   for (const std::string& column : columns) {
-    if (samples.values(column, "recalled").empty()) continue;
+    if (column == "stm" || samples.values(column, "recalled").empty()) continue;
     if (column == "mplus") summary.plots.push_back(shares(samples, column, bins, name));
     if (Plot map = layers(samples, column, bins, name); !map.map_values.empty())
       summary.plots.push_back(std::move(map));

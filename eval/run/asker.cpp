@@ -39,6 +39,15 @@ std::string Asker::stop() const {
   return stop.empty() ? "\n" : stop;
 }
 
+void Asker::check_length(const Question& question) const {
+  const auto tokens = static_cast<std::int64_t>(prompt_ids(question.question, false).size());
+  const std::int64_t W = engine_.window_tokens();
+  if (tokens + max_tokens_ > W)
+    fail(ErrorCode::out_of_capacity,
+         "question {} (line {}): {} tokens and an answer of {}; the model's window is {}", question.id,
+         question.line, tokens, max_tokens_, W);
+}
+
 std::vector<io::TokenId> Asker::prompt_ids(const std::string& question, bool behind_text) const {
   return engine_.tokenizer().encode(fmt::format("{}{}", behind_text ? "\n" : "", prompt(question)));
 }
@@ -247,6 +256,23 @@ void write_chunk(engine::Session& session, WrittenText& text, const std::string&
   session.remember(chunk, source);
   flush_all(session, source);
   note(text, session, before, chunk);
+}
+
+void write_chunks(std::span<const ChunkToWrite> chunks) {
+  std::vector<engine::Session*> sessions;
+  std::vector<engine::Document> documents;
+  for (const ChunkToWrite& c : chunks) {
+    const auto n = static_cast<std::int64_t>(c.session->engine().tokenizer().encode(*c.chunk).size());
+    if (n < c.session->engine().layout().K || n > c.session->engine().chunk_tokens()) continue;
+    sessions.push_back(c.session);
+    documents.push_back({.source = *c.source, .text = *c.chunk});
+  }
+  if (sessions.size() < 2 || sessions.size() < chunks.size()) {
+    for (const ChunkToWrite& c : chunks) write_chunk(*c.session, *c.text, *c.chunk, *c.source);
+    return;
+  }
+  engine::Session::remember_together(sessions, documents);
+  for (const ChunkToWrite& c : chunks) note(*c.text, *c.session, c.session->memory().updates() - 1, *c.chunk);
 }
 
 void write_conversation(engine::Session& session, WrittenText& text, const std::vector<Turn>& turns) {

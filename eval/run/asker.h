@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Asker {
 
   std::string prompt(const std::string& question) const;
   std::string stop() const;
+  // Throws out_of_capacity where a question and its answer do not fit the model's window.
+  void check_length(const Question& question) const;
   std::int64_t max_tokens() const { return max_tokens_; }
 
   void begin_scene(Scene& scene);  // call before asking there
@@ -83,6 +86,14 @@ class Asker {
   enum class BaseText { none, window, full } base_text_ = BaseText::none;  // what the base reader has read
 };
 
+// The next chunk of several memories, written in one pass where all are whole chunks.
+struct ChunkToWrite {
+  engine::Session* session;
+  WrittenText* text;
+  const std::string* chunk;
+  const std::string* source;
+};
+void write_chunks(std::span<const ChunkToWrite> chunks);
 // Writes a chunk into a memory and beside it; one chunk may become several updates.
 void write_chunk(engine::Session& session, WrittenText& text, const std::string& chunk,
                  const std::string& source);

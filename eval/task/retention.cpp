@@ -1,6 +1,7 @@
 #include "mplus/eval/task/retention.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "mplus/core/error.h"
@@ -11,6 +12,7 @@
 namespace mplus::eval {
 namespace {
 
+constexpr std::size_t kSideBySide = 4;   // memories filled together: each may take a gigabyte
 constexpr std::int64_t kPoolFactor = 2;  // more fillers than one memory needs, so that lists differ
 
 struct Point {              // a moment at which questions are asked
@@ -64,8 +66,9 @@ class Retention final : public Task {
     run_ = &run;
     log_ = &log;
     steps_.emplace(run.progress, count_work());
-    for (std::size_t m = 0; m < plans_.size(); ++m)
-      if (!run_memory(m)) return false;
+    const std::size_t side_by_side = options_.protocol == Protocol::separate ? kSideBySide : 1;
+    for (std::size_t m = 0; m < plans_.size(); m += side_by_side)
+      if (!run_group(m, std::min(side_by_side, plans_.size() - m))) return false;
     return steps_->go("done");
   }
 
@@ -110,22 +113,29 @@ class Retention final : public Task {
     const Asker asker(engine, nullptr, options_.max_tokens);
     for (const MemoryPlan& plan : plans_) {
       std::vector<std::string> prompts;
-      for (const Asking& asking : plan.askings) prompts.push_back(asker.prompt(asking.question.question));
+      for (const Asking& asking : plan.askings) {
+        asker.check_length(asking.question);
+        prompts.push_back(asker.prompt(asking.question.question));
+      }
       check_leaks(plan, prompts);
     }
   }
 
-  // Stream: after so many chunks everything written before is asked. Separate: at each distance from the
-  // passage.
+  // Chunks written when a distance is reached. Stream: so many in all. Separate: so many behind the passage.
+  std::int64_t written_at(std::int64_t distance) const {
+    return before_ + distance + (options_.protocol == Protocol::separate ? 1 : 0);
+  }
+
+  Point point_of(const MemoryPlan& plan, std::int64_t distance) const {
+    Point point{.chunks = written_at(distance), .askings = {}};
+    for (std::size_t a = 0; a < plan.askings.size(); ++a)
+      if (plan.place[a] < point.chunks) point.askings.push_back(a);
+    return point;
+  }
+
   std::vector<Point> points(const MemoryPlan& plan) const {
     std::vector<Point> result;
-    for (std::int64_t distance : options_.distances) {
-      Point point;
-      point.chunks = before_ + distance + (options_.protocol == Protocol::separate ? 1 : 0);
-      for (std::size_t a = 0; a < plan.askings.size(); ++a)
-        if (plan.place[a] < point.chunks) point.askings.push_back(a);
-      result.push_back(std::move(point));
-    }
+    for (std::int64_t distance : options_.distances) result.push_back(point_of(plan, distance));
     return result;
   }
 
@@ -163,27 +173,55 @@ class Retention final : public Task {
     return total;
   }
 
-  bool run_memory(std::size_t m) {
-    const MemoryPlan& plan = plans_[m];
-    engine::Session session(run_->engine, options_.seed + m);
+  // A memory being filled.
+  struct Live {
+    std::size_t m;
+    engine::Session session;
     WrittenText text;
-    Scene scene{&session, &text, std::nullopt};
-    asker_->begin_scene(scene);
-    for (std::size_t a = 0; a < plan.askings.size(); ++a)
-      for (const Column& column : columns_)
-        if (column.fixed() && !ask(m, a, column, scene, 0)) return false;
-    const std::int64_t last = last_needed(m);
-    for (const Point& point : points(plan)) {
-      if (point.chunks > last) break;
-      while (static_cast<std::int64_t>(text.chunks.size()) < point.chunks) {
-        const PlannedChunk& chunk = plan.chunks[text.chunks.size()];
-        if (!steps_->go(fmt::format("writing, memory {} of {}", m + 1, plans_.size()))) return false;
-        write_chunk(session, text, chunk.text, chunk.origin);
-        steps_->did(run_->engine.chunk_tokens());
+    Scene scene;
+    std::int64_t last;  // chunks to write at most
+  };
+
+  // Several memories side by side: their chunks are written in one pass, and they are asked at the same
+  // points.
+  bool run_group(std::size_t first, std::size_t count) {
+    std::deque<Live> group;  // scenes point at their neighbours, so nothing may move
+    for (std::size_t m = first; m < first + count; ++m) {
+      Live& live = group.emplace_back(
+          Live{m, engine::Session(run_->engine, options_.seed + m), {}, {}, last_needed(m)});
+      live.scene = {&live.session, &live.text, std::nullopt};
+      asker_->begin_scene(live.scene);
+      for (std::size_t a = 0; a < plans_[m].askings.size(); ++a)
+        for (const Column& column : columns_)
+          if (column.fixed() && !ask(m, a, column, live.scene, 0)) return false;
+    }
+    for (std::int64_t distance : options_.distances) {
+      const std::int64_t point = written_at(distance);
+      for (;;) {
+        std::vector<Live*> next;
+        for (Live& live : group)
+          if (point <= live.last && static_cast<std::int64_t>(live.text.chunks.size()) < point)
+            next.push_back(&live);
+        if (next.empty()) break;
+        if (!steps_->go(fmt::format("writing, memory {} of {}", next.front()->m + 1, plans_.size())))
+          return false;
+        write_next(next);
+        steps_->did(run_->engine.chunk_tokens() * static_cast<std::int64_t>(next.size()));
       }
-      if (!ask_all(m, point, scene)) return false;
+      for (Live& live : group)
+        if (point <= live.last && !ask_all(live.m, point_of(plans_[live.m], distance), live.scene))
+          return false;
     }
     return true;
+  }
+
+  void write_next(const std::vector<Live*>& group) {
+    std::vector<ChunkToWrite> chunks;
+    for (Live* live : group) {
+      const PlannedChunk& chunk = plans_[live->m].chunks[live->text.chunks.size()];
+      chunks.push_back({&live->session, &live->text, &chunk.text, &chunk.origin});
+    }
+    write_chunks(chunks);
   }
 
   bool ask_all(std::size_t m, const Point& point, Scene& scene) {

@@ -31,7 +31,10 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
 void ScriptTask::check() const {
   const Asker asker(*engine_, nullptr, options_.max_tokens);
   for (const Script& script : scripts_)
-    for (const ScriptAsk& ask : script.asks) check_prompt(ask, asker.prompt(ask.question.question));
+    for (const ScriptAsk& ask : script.asks) {
+      asker.check_length(ask.question);
+      check_prompt(ask, asker.prompt(ask.question.question));
+    }
 }
 
 void ScriptTask::check_prompt(const ScriptAsk& ask, const std::string& prompt) const {

@@ -300,6 +300,13 @@ class Refused(Evaluation):
         self.file("data.jsonl", "")
         self.assertIn("found none", self.error(*self.arguments(*SMALL)))
 
+    def test_a_question_longer_than_the_window_is_named(self):
+        longer = {"id": "long", "context": "The key is 9.", "question": story(80), "answers": ["9"]}
+        self.file("data.jsonl", json.dumps(longer) + "\n")
+        message = self.error(*self.arguments("--samples", "1", "--distances", "6"))
+        self.assertIn("question long (line 1)", message)
+        self.assertIn("window is 64", message)
+
     def test_too_little_text_or_too_few_questions(self):
         self.assertIn("books.jsonl", self.error(*self.arguments("--samples", "6", "--distances", "90000")))
         self.assertIn("500 questions wanted", self.error(*self.arguments("--samples", "500", "--distances", "24")))
