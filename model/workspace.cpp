@@ -1,28 +1,16 @@
 #include "mplus/model/workspace.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "mplus/core/error.h"
 #include "mplus/core/float16.h"
+#include "mplus/io/rope_frequencies.h"
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/norm.h"
 
 namespace mplus::model {
 namespace {
-
-// Llama 3's rule: long wavelengths are stretched by the factor, short ones kept, those between blended.
-double scale_frequency(double frequency, const io::RopeScaling& s) {
-  const double wavelength = 2 * std::numbers::pi / frequency;
-  const auto original = static_cast<double>(s.original_context);
-  if (wavelength > original / s.low_freq_factor) return frequency / s.factor;
-  if (wavelength < original / s.high_freq_factor) return frequency;
-  const double smooth =
-      (original / wavelength - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
-  return (1 - smooth) * frequency / s.factor + smooth * frequency;
-}
 
 kernels::LinearOptions rows_option(bool batched) {
   return {.rows = batched ? kernels::Rows::batched : kernels::Rows::few};
@@ -31,14 +19,9 @@ kernels::LinearOptions rows_option(bool batched) {
 }  // namespace
 
 std::vector<float> inverse_frequencies(const io::ModelConfig& config, const RopeOptions& options) {
-  std::vector<float> frequencies(static_cast<std::size_t>(config.head_size / 2));
-  for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const double exponent = static_cast<double>(2 * i) / static_cast<double>(config.head_size);
-    double frequency = std::pow(config.rope_theta, -exponent);
-    if (config.rope_scaling) frequency = scale_frequency(frequency, *config.rope_scaling);
-    frequencies[i] = static_cast<float>(frequency);
-    if (options.bf16_frequencies) frequencies[i] = bf16_to_f32(f32_to_bf16(frequencies[i]));
-  }
+  std::vector<float> frequencies = io::inverse_frequencies(config);
+  if (options.bf16_frequencies)
+    for (float& frequency : frequencies) frequency = bf16_to_f32(f32_to_bf16(frequency));
   return frequencies;
 }
 
