@@ -1,0 +1,24 @@
+# libtorch as target mplus_torch: headers and the CPU libraries of the torch folder MPLUS_TORCH, which is
+# what scripts/fetch_torch.sh fetched or any site-packages/torch ≥ 2.8. Torch's own CMake files are not used: those of a
+# CUDA build look for a whole CUDA toolkit, also where only CPU code is to be built.
+set(MPLUS_TORCH "" CACHE PATH "The torch folder (include, lib) for room train; empty: where scripts/fetch_torch.sh puts it")
+
+if(NOT MPLUS_TORCH)
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/fetch_torch.sh --path OUTPUT_VARIABLE mplus_torch
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+else()
+  set(mplus_torch ${MPLUS_TORCH})
+endif()
+if(NOT EXISTS ${mplus_torch}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "MPLUS_TRAIN needs libtorch, and ${mplus_torch}/lib/libtorch_cpu.so is not there. "
+                      "Run scripts/fetch_torch.sh (120 MB), or name a torch: -DMPLUS_TORCH=<site-packages>/torch")
+endif()
+
+add_library(mplus_torch INTERFACE)
+# Behind all other folders (and as system headers): the wheel brings headers of its own fmt and others, which must not
+# stand before those our libraries were built with.
+target_compile_options(mplus_torch INTERFACE "SHELL:-idirafter ${mplus_torch}/include"
+                                             "SHELL:-idirafter ${mplus_torch}/include/torch/csrc/api/include")
+target_link_libraries(mplus_torch INTERFACE ${mplus_torch}/lib/libtorch_cpu.so ${mplus_torch}/lib/libc10.so)
+# The aarch64 wheel keeps OpenBLAS and its Fortran library beside the torch folder.
+target_link_options(mplus_torch INTERFACE -Wl,-rpath,${mplus_torch}/lib -Wl,-rpath-link,${mplus_torch}/../torch.libs)
