@@ -1,0 +1,49 @@
+// A random model of a few hundred numbers, in any float type, without files.
+#pragma once
+
+#include "mplus/train/model.h"
+
+namespace mplus::train {
+
+inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1) {
+  Model model;
+  model.config = {.architecture = "llama",
+                  .layers = 2,
+                  .hidden = 12,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_size = 4,
+                  .ffn = 10,
+                  .vocab = 17,
+                  .context = 256,
+                  .norm_epsilon = 1e-5f,
+                  .rope_theta = 100,
+                  .rope_scaling = {},
+                  .tied_embeddings = true,
+                  .eos_ids = {},
+                  .bos_id = {}};
+  model.memory.K = 3;
+  model.memory.N = 7;
+  model.memory.K0 = 4;
+  model.memory.C = 6;
+  model.memory.W = 16;
+  model.memory.d_r = 4;
+  model.memory.lora = {.rank = 2, .alpha = 4};
+  model.memory.has_retriever = model.memory.has_encoder_query = model.memory.has_read_lora = true;
+  const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
+  for (const Parameter& p : parameters(model)) {
+    std::vector<std::int64_t> shape = p.shape;
+    if (p.stacked) shape.insert(shape.begin(), model.config.layers);
+    *p.tensor = 0.3 * torch::randn(shape, random, dtype);
+    if (p.name.find("norm") != p.name.npos) *p.tensor += 1;
+  }
+  place(model, torch::kCPU, dtype);
+  return model;
+}
+
+inline Tensor random_tokens(const Model& model, std::int64_t streams, std::int64_t T, std::uint64_t seed) {
+  const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
+  return torch::randint(model.config.vocab, {streams, T}, random, torch::kInt64);
+}
+
+}  // namespace mplus::train
