@@ -50,8 +50,8 @@ std::string curves(const Plot& plot) {
       const double shift = (static_cast<double>(s) - static_cast<double>(plot.series.size() - 1) / 2) * 0.012;
       const std::string x = plot.log_x ? fmt::format("($1*{:.6f})", std::exp(shift)) : std::string("1");
       script +=
-          fmt::format("$s{} using {}:2:3:4 with yerrorlines lw 2 dt {} pt {} ps 0.9 lc rgb '{}' title {}",
-                      s, x, look.dash, look.point, look.colour, gnuplot_text(series.label));
+          fmt::format("$s{} using {}:2:3:4 with yerrorlines lw 2 dt {} pt {} ps 0.9 lc rgb '{}' title {}", s,
+                      x, look.dash, look.point, look.colour, gnuplot_text(series.label));
     }
   }
   return script + "\n";

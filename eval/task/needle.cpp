@@ -23,7 +23,9 @@ class NeedleTask final : public ScriptTask {
  protected:
   const char* name() const override { return "needle"; }
   std::vector<std::string> default_columns() const override { return {"full", "stm", "mplus"}; }
-  std::int64_t default_max_tokens() const override { return 32; }  // the base model answers in whole sentences
+  std::int64_t default_max_tokens() const override {
+    return 32;
+  }  // the base model answers in whole sentences
 
   void build(engine::Engine& engine, Json& fields) override {
     if (options_.lengths.empty()) options_.lengths = {4000, 16000};
