@@ -8,22 +8,53 @@
 
 namespace mplus::kernels {
 
+namespace {
+
+struct Piece {
+  const KeyBlock* block;
+  std::int64_t begin, end;
+};
+
+// Keys of one item of work: at least two items a block, so that a short store is shared as well.
+std::int64_t piece_size(const KeyBlock& block) {
+  return std::clamp<std::int64_t>((block.n + 1) / 2, 64, 1024);
+}
+
+}  // namespace
+
 void retrieval_scores(Context& context, float* scores, const float* q, std::int64_t T, const void* keys,
                       DType dtype, std::int64_t n, std::int64_t d_r) {
-  if (n <= 0) return;
+  const KeyBlock block{keys, scores, n};
+  retrieval_scores(context, {&block, 1}, q, T, dtype, d_r);
+}
+
+void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
+                      DType dtype, std::int64_t d_r) {
+  std::int64_t n = 0, items = 0;
+  for (const KeyBlock& block : blocks) {
+    n += std::max<std::int64_t>(0, block.n);
+    items += (block.n + piece_size(block) - 1) / piece_size(block);
+  }
+  if (n == 0) return;
   MPLUS_CHECK(T > 0, "{} queries", T);
   MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16, "keys of type {}", dtype_name(dtype));
-  constexpr std::int64_t kItemKeys = 512;
   const Table& isa = table();
-  auto* packed = reinterpret_cast<float*>(context.shared_scratch(isa.packed_queries_size(T, d_r)));
+  const std::size_t packed_size = (isa.packed_queries_size(T, d_r) + 63) / 64 * 64;
+  std::byte* shared = context.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
+  auto* packed = reinterpret_cast<float*>(shared);
   isa.pack_queries(packed, q, T, d_r);
+  auto* pieces = reinterpret_cast<Piece*>(shared + packed_size);
+  Piece* next = pieces;
+  for (const KeyBlock& block : blocks)
+    for (std::int64_t begin = 0; begin < block.n; begin += piece_size(block))
+      *next++ = {&block, begin, std::min(block.n, begin + piece_size(block))};
   const std::size_t scratch_size = isa.score_scratch(d_r);
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
-  const auto* bytes = static_cast<const std::byte*>(keys);
   const std::int64_t work = n * T * (d_r / 8 + 2);
-  parallel(context, (n + kItemKeys - 1) / kItemKeys, work, [&](std::int64_t item, int worker) {
-    isa.score_keys(scores, packed, T, bytes, dtype, item * kItemKeys, std::min(n, (item + 1) * kItemKeys),
-                   d_r, context.scratch(worker, scratch_size));
+  parallel(context, items, work, [&](std::int64_t item, int worker) {
+    const Piece& piece = pieces[item];
+    isa.score_keys(piece.block->scores, packed, T, static_cast<const std::byte*>(piece.block->keys), dtype,
+                   piece.begin, piece.end, d_r, context.scratch(worker, scratch_size));
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "mplus/core/dtype.h"
 #include "mplus/kernels/context.h"
@@ -12,5 +13,14 @@ namespace mplus::kernels {
 // keys, nothing of size [T,n]. T ≥ 1 when n > 0. A score's bits depend on q and its own key alone.
 void retrieval_scores(Context& context, float* scores, const float* q, std::int64_t T, const void* keys,
                       DType dtype, std::int64_t n, std::int64_t d_r);
+
+// The same for keys that lie in several places: the threads share all of them at once.
+struct KeyBlock {
+  const void* keys = nullptr;  // [n, d_r]
+  float* scores = nullptr;     // [n]
+  std::int64_t n = 0;
+};
+void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
+                      DType dtype, std::int64_t d_r);
 
 }  // namespace mplus::kernels

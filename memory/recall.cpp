@@ -57,12 +57,12 @@ std::string recall_rule_names() {
   return names;
 }
 
-std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> indices) {
+std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> numbers) {
   std::vector<RecalledRow> rows;
-  rows.reserve(indices.size());
-  for (const std::int64_t i : indices) {
-    const auto at = static_cast<std::size_t>(i);
-    rows.push_back({scored.ids[at], scored.births[at], scored.scores[at]});
+  rows.reserve(numbers.size());
+  for (const std::int64_t row : numbers) {
+    const RowId id = scored.id(row);
+    rows.push_back({id, scored.birth(id), scored.score(id)});
   }
   return rows;
 }

@@ -1,5 +1,9 @@
 #include "mplus/memory/scores.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "mplus/core/error.h"
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/retrieval.h"
@@ -7,13 +11,31 @@
 namespace mplus::memory {
 namespace {
 
-ScoredRows with_room(const Memory& memory, std::int64_t layer) {
+// Room for a score of every long-term row of a layer.
+ScoredRows room_for(const Memory& memory, std::int64_t layer) {
   ScoredRows rows;
-  const auto n = static_cast<std::size_t>(memory.long_term().size(layer));
-  rows.ids.reserve(n);
-  rows.births.reserve(n);
-  rows.scores.reserve(n);
+  std::size_t n = 0;
+  for (const SegmentUse& use : memory.long_term().segments())
+    n += static_cast<std::size_t>(use.rows(layer).n);
+  rows.values = std::make_unique_for_overwrite<float[]>(n);
+  const float* at = rows.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    const RowsView view = use.rows(layer);
+    const auto size = static_cast<std::size_t>(view.n);
+    rows.scores.pieces.push_back({{view.birth, size}, {at, size}});
+    at += size;
+  }
   return rows;
+}
+
+// Where nothing has expired yet there is nothing to look for.
+void mark_expired(ScoredRows& rows, const Memory& memory, std::int64_t layer) {
+  const LongTermStore& store = memory.long_term();
+  if (store.expiry(layer) == Expiry{}) return;
+  float* score = rows.values.get();
+  for (const SegmentUse& use : store.segments())
+    for (std::int64_t r = 0; r < use.rows(layer).n; ++r, ++score)
+      if (!store.alive(layer, use, r)) *score = std::numeric_limits<float>::quiet_NaN();
 }
 
 // What the mean over tokens and heads of query · key multiplies each key value with: [G·e].
@@ -32,26 +54,43 @@ std::vector<double> mean_query(const Layout& layout, const LayerQueries& queries
 
 }  // namespace
 
+RowId ScoredRows::id(std::int64_t row) const {
+  std::uint32_t segment = 0;
+  while (row >= std::ssize(scores.pieces[segment].births)) row -= std::ssize(scores.pieces[segment++].births);
+  return {segment, static_cast<std::uint32_t>(row)};
+}
+
+std::vector<std::int64_t> ScoredRows::living_births() const {
+  std::vector<std::int64_t> births;
+  for (const ScorePiece& piece : scores.pieces)
+    for (std::size_t i = 0; i < piece.births.size(); ++i)
+      if (!std::isnan(piece.scores[i])) births.push_back(piece.births[i]);
+  return births;
+}
+
+std::vector<float> ScoredRows::living_scores() const {
+  std::vector<float> living;
+  for (const ScorePiece& piece : scores.pieces)
+    for (const float score : piece.scores)
+      if (!std::isnan(score)) living.push_back(score);
+  return living;
+}
+
 ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
-  ScoredRows result = with_room(memory, layer);
+  ScoredRows result = room_for(memory, layer);
   const Layout& layout = memory.layout();
-  const auto& segments = memory.long_term().segments();
-  std::vector<float> scores;
-  for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    segments[s].segment->touch(layer, SegmentPart::retriever_keys);
-    const RowsView rows = segments[s].rows(layer);
-    scores.resize(static_cast<std::size_t>(rows.n));
-    kernels::retrieval_scores(context, scores.data(), queries.retriever, queries.T, rows.key, layout.dtype,
-                              rows.n, layout.retriever);
-    for (std::int64_t r = 0; r < rows.n; ++r) {
-      if (!memory.long_term().alive(layer, segments[s], r)) continue;
-      result.ids.push_back({s, static_cast<std::uint32_t>(r)});
-      result.births.push_back(rows.birth[r]);
-      result.scores.push_back(scores[static_cast<std::size_t>(r)]);
-    }
+  std::vector<kernels::KeyBlock> blocks;
+  float* scores = result.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    use.segment->touch(layer, SegmentPart::retriever_keys);
+    const RowsView rows = use.rows(layer);
+    blocks.push_back({rows.key, scores, rows.n});
+    scores += rows.n;
   }
+  kernels::retrieval_scores(context, blocks, queries.retriever, queries.T, layout.dtype, layout.retriever);
+  mark_expired(result, memory, layer);
   return result;
 }
 
@@ -60,20 +99,19 @@ ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std
   ScoredRows result;
   if (queries.retriever == nullptr || queries.T == 0) return result;
   const RowsView rows = memory.short_term(layer);
-  result.births.assign(rows.birth, rows.birth + rows.n);
-  result.scores.resize(static_cast<std::size_t>(rows.n));
-  kernels::retrieval_scores(context, result.scores.data(), queries.retriever, queries.T, rows.key,
+  const auto n = static_cast<std::size_t>(rows.n);
+  result.values = std::make_unique_for_overwrite<float[]>(n);
+  kernels::retrieval_scores(context, result.values.get(), queries.retriever, queries.T, rows.key,
                             memory.layout().dtype, rows.n, memory.layout().retriever);
+  result.scores.pieces.push_back({{rows.birth, n}, {result.values.get(), n}});
   return result;
 }
 
 ScoredRows list_long_term(const Memory& memory, std::int64_t layer) {
-  ScoredRows result = with_room(memory, layer);
-  memory.long_term().for_each(layer, [&](RowId id, std::int64_t birth) {
-    result.ids.push_back(id);
-    result.births.push_back(birth);
-  });
-  result.scores.assign(result.ids.size(), 0.0f);
+  ScoredRows result = room_for(memory, layer);
+  float* score = result.values.get();
+  for (const ScorePiece& piece : result.scores.pieces) score = std::fill_n(score, piece.scores.size(), 0.0f);
+  mark_expired(result, memory, layer);
   return result;
 }
 
@@ -85,12 +123,16 @@ ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const L
               "keys of {} values, heads of {}", layout.kv, queries.head_size);
   const std::vector<double> query = mean_query(layout, queries);
   std::vector<float> key(static_cast<std::size_t>(layout.kv));
-  for (std::size_t i = 0; i < result.ids.size(); ++i) {
-    const RowsView rows = memory.long_term().rows_of(layer, result.ids[i]);
-    kernels::to_f32(key.data(), rows.k_row(layout, result.ids[i].row), layout.dtype, layout.kv);
-    double product = 0;
-    for (std::size_t c = 0; c < key.size(); ++c) product += query[c] * static_cast<double>(key[c]);
-    result.scores[i] = static_cast<float>(product);
+  float* score = result.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    use.segment->touch(layer, SegmentPart::keys_and_values);
+    const RowsView rows = use.rows(layer);
+    for (std::int64_t r = 0; r < rows.n; ++r, ++score) {
+      kernels::to_f32(key.data(), rows.k_row(layout, r), layout.dtype, layout.kv);
+      double product = 0;
+      for (std::size_t c = 0; c < key.size(); ++c) product += query[c] * static_cast<double>(key[c]);
+      *score += static_cast<float>(product);  // NaN stays NaN
+    }
   }
   return result;
 }
@@ -100,17 +142,16 @@ Votes vote_over_everything(kernels::Context& context, const Memory& memory,
                            std::span<const ScoredRows> long_term) {
   MPLUS_CHECK(long_term.empty() || long_term.size() == scout.size(), "scores of {} layers of {}",
               long_term.size(), scout.size());
-  std::vector<ScoredRows> rows(scout.size());
-  std::vector<LayerScores> views(scout.size());
+  std::vector<ScoredRows> older(scout.size()), recent(scout.size());
+  std::vector<LayerScores> all(scout.size());
   for (std::size_t l = 0; l < scout.size(); ++l) {
     const auto layer = static_cast<std::int64_t>(l);
-    rows[l] = long_term.empty() ? score_long_term(context, memory, layer, scout[l]) : long_term[l];
-    const ScoredRows recent = score_short_term(context, memory, layer, scout[l]);
-    rows[l].births.insert(rows[l].births.end(), recent.births.begin(), recent.births.end());
-    rows[l].scores.insert(rows[l].scores.end(), recent.scores.begin(), recent.scores.end());
-    views[l] = rows[l].view();
+    if (long_term.empty()) older[l] = score_long_term(context, memory, layer, scout[l]);
+    recent[l] = score_short_term(context, memory, layer, scout[l]);
+    all[l] = long_term.empty() ? older[l].scores : long_term[l].scores;
+    all[l].pieces.insert(all[l].pieces.end(), recent[l].scores.pieces.begin(), recent[l].scores.pieces.end());
   }
-  return vote(views, memory.layout().K, memory.updates() - 1, options);
+  return vote(all, memory.layout().K, memory.updates() - 1, options, &context);
 }
 
 }  // namespace mplus::memory

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,12 +23,18 @@ struct LayerQueries {
   std::int64_t heads = 0, head_size = 0;  // H, e: how `attention` is cut
 };
 
-// Rows of one layer in store order (short-term: slot order).
+// Scores of one layer's rows in store order, a piece for each segment (short-term slots: one piece). Births
+// stay where they are: this is valid as long as the memory is not written to. Rows that have expired are NaN.
 struct ScoredRows {
-  std::vector<RowId> ids;  // empty for short-term slots
-  std::vector<std::int64_t> births;
-  std::vector<float> scores;
-  LayerScores view() const { return {births, scores}; }
+  std::unique_ptr<float[]> values;
+  LayerScores scores;
+
+  RowId id(std::int64_t row) const;  // of a long-term row
+  std::int64_t birth(RowId id) const { return scores.pieces[id.segment].births[id.row]; }
+  float score(RowId id) const { return scores.pieces[id.segment].scores[id.row]; }
+  // Of the rows that are there, in order.
+  std::vector<std::int64_t> living_births() const;
+  std::vector<float> living_scores() const;
 };
 
 ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,

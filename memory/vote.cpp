@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/parallel.h"
 #include "mplus/memory/chunk_slots.h"
 
 namespace mplus::memory {
@@ -28,19 +29,31 @@ struct Mean {
   double value() const { return static_cast<double>(sum) / static_cast<double>(rows) / double{kUnit}; }
 };
 
+// Calls f(row, birth, score) for every row that counts.
+template <class F>
+void for_rows(const LayerScores& layer, F&& f) {
+  std::int64_t row = 0;
+  for (const ScorePiece& piece : layer.pieces)
+    for (std::size_t i = 0; i < piece.births.size(); ++i, ++row)
+      if (!std::isnan(piece.scores[i])) f(row, piece.births[i], piece.scores[i]);
+}
+
 void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots) {
-  for (std::size_t i = 0; i < layer.births.size(); ++i) {
-    Mean& chunk = chunks[slots.of_birth(layer.births[i])];
-    chunk.sum += units(layer.scores[i]);
+  ChunkCursor cursor(slots);
+  for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
+    Mean& chunk = chunks[cursor.slot(birth)];
+    chunk.sum += units(score);
     ++chunk.rows;
-  }
+  });
 }
 
 void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
               std::int64_t top) {
+  ChunkCursor cursor(slots);
   std::vector<std::vector<std::int64_t>> scores(chunks.size());
-  for (std::size_t i = 0; i < layer.births.size(); ++i)
-    scores[slots.of_birth(layer.births[i])].push_back(units(layer.scores[i]));
+  for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
+    scores[cursor.slot(birth)].push_back(units(score));
+  });
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     const auto n = std::min(static_cast<std::ptrdiff_t>(top), std::ssize(scores[c]));
     std::partial_sort(scores[c].begin(), scores[c].begin() + n, scores[c].end(), std::greater<>());
@@ -73,42 +86,62 @@ std::vector<double> layer_votes(const LayerScores& layer, const ChunkSlots& slot
   return z;
 }
 
+struct Row {
+  std::int64_t row;
+  std::int64_t birth;
+  float score;
+};
+
 // The `wanted` best rows by score, ties older first, then in store order.
-void keep_best(const LayerScores& layer, std::vector<std::int64_t>& rows, std::int64_t wanted) {
+void keep_best(std::vector<Row>& rows, std::int64_t wanted) {
   if (wanted >= std::ssize(rows)) return;
-  const auto better = [&](std::int64_t a, std::int64_t b) {
-    if (layer.scores[index(a)] != layer.scores[index(b)])
-      return layer.scores[index(a)] > layer.scores[index(b)];
-    if (layer.births[index(a)] != layer.births[index(b)])
-      return layer.births[index(a)] < layer.births[index(b)];
-    return a < b;
+  const auto better = [](const Row& a, const Row& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return a.birth != b.birth ? a.birth < b.birth : a.row < b.row;
   };
   std::nth_element(rows.begin(), rows.begin() + wanted, rows.end(), better);
   rows.resize(index(wanted));
 }
 
-void sort_by_birth(const LayerScores& layer, std::vector<std::int64_t>& rows) {
-  std::sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
-    return layer.births[index(a)] != layer.births[index(b)] ? layer.births[index(a)] < layer.births[index(b)]
-                                                            : a < b;
+std::vector<std::int64_t> by_birth(std::vector<Row> rows) {
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.birth != b.birth ? a.birth < b.birth : a.row < b.row;
   });
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(rows.size());
+  for (const Row& row : rows) numbers.push_back(row.row);
+  return numbers;
 }
 
 // The rows of each of these chunks, in the chunks' order: one look at every row.
-std::vector<std::vector<std::int64_t>> rows_of(const LayerScores& layer, std::span<const std::int64_t> chunks,
-                                               std::int64_t K) {
+std::vector<std::vector<Row>> rows_of(const LayerScores& layer, std::span<const std::int64_t> chunks,
+                                      std::int64_t K) {
   std::vector<std::pair<std::int64_t, std::size_t>> first_births;  // ascending, with the chunk's place
   for (std::size_t place = 0; place < chunks.size(); ++place)
     first_births.emplace_back(chunks[place] * K, place);
   std::sort(first_births.begin(), first_births.end());
-  std::vector<std::vector<std::int64_t>> rows(chunks.size());
-  for (std::size_t i = 0; i < layer.births.size(); ++i) {
-    const std::int64_t birth = layer.births[i];
-    auto at = std::upper_bound(first_births.begin(), first_births.end(), birth,
-                               [](std::int64_t b, const auto& chunk) { return b < chunk.first; });
-    if (at == first_births.begin() || birth - (--at)->first >= K) continue;
-    rows[at->second].push_back(static_cast<std::int64_t>(i));
-  }
+  std::vector<std::vector<Row>> rows(chunks.size());
+  // What was found for the last birth holds for its neighbours in [low, high), too.
+  std::int64_t low = 0, high = 0;
+  std::vector<Row>* wanted = nullptr;
+  const auto look_up = [&](std::int64_t birth) {
+    const auto after = std::upper_bound(first_births.begin(), first_births.end(), birth,
+                                        [](std::int64_t b, const auto& chunk) { return b < chunk.first; });
+    low = std::numeric_limits<std::int64_t>::min();
+    high = after == first_births.end() ? std::numeric_limits<std::int64_t>::max() : after->first;
+    wanted = nullptr;
+    if (after == first_births.begin()) return;
+    const auto before = std::prev(after);
+    low = before->first + K;
+    if (birth >= low) return;
+    low = before->first;
+    high = std::min(high, before->first + K);
+    wanted = &rows[before->second];
+  };
+  for_rows(layer, [&](std::int64_t row, std::int64_t birth, float score) {
+    if (birth < low || birth >= high) look_up(birth);
+    if (wanted) wanted->push_back({row, birth, score});
+  });
   return rows;
 }
 
@@ -135,27 +168,41 @@ std::size_t Votes::place(std::int64_t chunk) const {
 }
 
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
-           const VoteOptions& options) {
+           const VoteOptions& options, kernels::Context* context) {
   MPLUS_CHECK(options.layer_weights.empty() || options.layer_weights.size() == layers.size(),
               "{} weights for {} layers", options.layer_weights.size(), layers.size());
   ChunkSlots slots(K, newest_chunk);
-  for (const LayerScores& layer : layers) slots.add(layer.births);
+  std::int64_t rows = 0;
+  for (const LayerScores& layer : layers)
+    for (const ScorePiece& piece : layer.pieces) {
+      slots.add(piece.births);
+      rows += std::ssize(piece.births);
+    }
   Votes result{.chunks = slots.chunks(),
                .votes = std::vector<double>(slots.size(), 0.0),
                .held = std::vector<bool>(slots.size(), false),
                .layers = {}};
+  result.layers.resize(layers.size());
+  const auto one_layer = [&](std::int64_t l, int) {
+    result.layers[index(l)] = layer_votes(layers[index(l)], slots, options.top);
+  };
+  if (context) {
+    kernels::parallel(*context, std::ssize(layers), rows, one_layer);
+  } else {
+    for (std::int64_t l = 0; l < std::ssize(layers); ++l) one_layer(l, 0);
+  }
   double total_weight = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const double weight = options.layer_weights.empty() ? 1.0 : options.layer_weights[l];
     total_weight += weight;
-    std::vector<double> z = layer_votes(layers[l], slots, options.top);
+    const std::vector<double>& z = result.layers[l];
     for (std::size_t c = 0; c < z.size(); ++c) {
       if (std::isnan(z[c])) continue;
       result.votes[c] += weight * z[c];
       result.held[c] = true;
     }
-    if (options.keep_layers) result.layers.push_back(std::move(z));
   }
+  if (!options.keep_layers) result.layers.clear();
   if (total_weight > 0)
     for (double& v : result.votes) v /= total_weight;
   return result;
@@ -177,28 +224,28 @@ Votes with_prior(Votes votes, const Prior& prior, double weight) {
 
 std::vector<std::int64_t> take_by_chunk(const LayerScores& layer, std::span<const std::int64_t> chunk_order,
                                         std::int64_t K, std::int64_t K0) {
-  std::vector<std::int64_t> taken;
+  std::vector<Row> taken;
   // A few chunks fill K0 as a rule; where they are nearly forgotten more are looked at.
   std::size_t looked_at = 0;
   for (std::size_t batch = index(K0 / K + 8); looked_at < chunk_order.size(); batch *= 4) {
     const auto chunks = chunk_order.subspan(looked_at, std::min(batch, chunk_order.size() - looked_at));
     looked_at += chunks.size();
-    for (std::vector<std::int64_t>& rows : rows_of(layer, chunks, K)) {
-      keep_best(layer, rows, K0 - std::ssize(taken));
+    for (std::vector<Row>& rows : rows_of(layer, chunks, K)) {
+      keep_best(rows, K0 - std::ssize(taken));
       taken.insert(taken.end(), rows.begin(), rows.end());
     }
     if (std::ssize(taken) >= K0) break;
   }
-  sort_by_birth(layer, taken);
-  return taken;
+  return by_birth(std::move(taken));
 }
 
 std::vector<std::int64_t> take_best(const LayerScores& layer, std::int64_t K0) {
-  std::vector<std::int64_t> rows(layer.births.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  keep_best(layer, rows, K0);
-  sort_by_birth(layer, rows);
-  return rows;
+  std::vector<Row> rows;
+  for_rows(layer, [&](std::int64_t row, std::int64_t birth, float score) {
+    rows.push_back({row, birth, score});
+  });
+  keep_best(rows, K0);
+  return by_birth(std::move(rows));
 }
 
 }  // namespace mplus::memory

@@ -8,15 +8,24 @@
 #include <span>
 #include <vector>
 
+#include "mplus/kernels/context.h"
+
 namespace mplus::memory {
 
 // A score per chunk from outside (such as a full-text index), or none.
 using Prior = std::function<double(std::int64_t chunk)>;
 
-// Scores of one layer's rows, in any order.
-struct LayerScores {
+// Scores of one layer's rows: pieces of columns that lie where they are, in any order. Rows are numbered
+// through all pieces; one whose score is NaN does not count.
+struct ScorePiece {
   std::span<const std::int64_t> births;
   std::span<const float> scores;
+};
+struct LayerScores {
+  LayerScores() = default;
+  LayerScores(std::span<const std::int64_t> births, std::span<const float> scores)
+      : pieces{{births, scores}} {}
+  std::vector<ScorePiece> pieces;
 };
 
 struct VoteOptions {
@@ -38,17 +47,17 @@ struct Votes {
   std::size_t place(std::int64_t chunk) const;  // in the vectors; the chunk must be contained
 };
 
-// Updates up to `newest_chunk` are listed even when no layer holds them.
+// Updates up to `newest_chunk` are listed even when no layer holds them. With a context its threads share
+// the work.
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
-           const VoteOptions& options = {});
+           const VoteOptions& options = {}, kernels::Context* context = nullptr);
 
 // total(u) = standardised vote(u) + weight · standardised prior(u), both over the chunks held. Chunks that
 // are not held keep vote 0.
 Votes with_prior(Votes votes, const Prior& prior, double weight);
 
 // One layer's share of a recall: its rows of the best chunk, then of the next, until K0 are taken; the last
-// chunk gives its best-scored rows (tie: older first). Returns indices into the layer's arrays, in order of
-// birth.
+// chunk gives its best-scored rows (tie: older first). Returns numbers of rows, in order of birth.
 std::vector<std::int64_t> take_by_chunk(const LayerScores& layer, std::span<const std::int64_t> chunk_order,
                                         std::int64_t K, std::int64_t K0);
 

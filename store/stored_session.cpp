@@ -452,10 +452,11 @@ std::int64_t StoredSession::flush() {
 }
 
 void StoredSession::serve_words(engine::GenerateOptions& options) {
-  if (!words_) {  // a reader does not change what a writer may be adding to
+  if (!words_ && TextIndex::exists(store_->database(), info_.id))
     words_ = std::make_unique<TextIndex>(store_->database(), info_.id);
-    if (!words_->differences(session_->record()).empty()) words_ = std::make_unique<TextIndex>();
-  }
+  // A reader does not change what a writer may be adding to.
+  if (!words_ || (!lock_ && !words_->differences(session_->record()).empty()))
+    words_ = std::make_unique<TextIndex>();
   words_->serve(options, session_->record());
 }
 

@@ -58,8 +58,7 @@ TextIndex::TextIndex(Database& database, std::int64_t session)
 
 void TextIndex::create() {
   database_->execute("PRAGMA secure_delete = ON");  // what is removed is to be gone from the file
-  auto there = database_->prepare("SELECT 1 FROM sqlite_schema WHERE name = ?");
-  if (there.bind(table_).step()) return;
+  if (exists(*database_, session_)) return;
   Savepoint all(*database_);
   // Which chunks there are, and a fingerprint of their text.
   database_->execute(
@@ -68,6 +67,10 @@ void TextIndex::create() {
   database_->execute(fmt::format(
       "CREATE VIRTUAL TABLE {} USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')", table_));
   all.commit();
+}
+
+bool TextIndex::exists(Database& database, std::int64_t session) {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(table_of(session)).step();
 }
 
 void TextIndex::drop(Database& database, std::int64_t session) {

@@ -31,6 +31,7 @@ class TextIndex {
   // Nothing of their text is left in the pages of the index. Costs as much as indexing the others anew.
   void remove(const std::vector<std::int64_t>& chunks);
   void clear();
+  static bool exists(Database& database, std::int64_t session);
   static void drop(Database& database, std::int64_t session);  // the index as if it had never been
 
   std::vector<std::int64_t> chunks() const;  // that have text here, ascending

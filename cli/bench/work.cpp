@@ -38,11 +38,13 @@ struct StoreColumns {
   std::vector<std::int64_t> births;
 };
 
+constexpr std::int64_t kSegmentRows = 1024;  // as a store that grows by and by has them
+
 memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
   auto columns = std::make_shared<StoreColumns>();
   columns->births.resize(static_cast<std::size_t>(rows));
   std::iota(columns->births.begin(), columns->births.end(), 0);
-  std::vector<memory::RowsView> views;
+  std::vector<memory::RowsView> whole;
   const auto size = static_cast<std::size_t>(rows * layout.retriever);
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     memory::RowsView view{.birth = columns->births.data(), .n = rows};
@@ -55,11 +57,19 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
         keys[i] = static_cast<std::uint16_t>(0x3e00u | (noise(static_cast<std::uint32_t>(i), 1) & 0x807fu));
       view.key = reinterpret_cast<const std::byte*>(keys.data());
     }
-    views.push_back(view);
+    whole.push_back(view);
   }
   memory::LongTermStore store(layout);
-  store.adopt(std::make_shared<memory::Segment>(std::move(views), std::move(columns)),
-              std::vector<std::int64_t>(static_cast<std::size_t>(layout.layers), rows));
+  for (std::int64_t first = 0; first < rows; first += kSegmentRows) {
+    std::vector<memory::RowsView> part = whole;
+    for (memory::RowsView& view : part) {
+      view.key += static_cast<std::size_t>(first) * layout.key_bytes();
+      view.birth += first;
+      view.n = std::min(kSegmentRows, rows - first);
+    }
+    const std::vector<std::int64_t> counts(part.size(), part[0].n);
+    store.adopt(std::make_shared<memory::Segment>(std::move(part), columns), counts);
+  }
   memory::Memory memory(layout, 0);
   memory.load_long_term(std::move(store));
   memory.set_updates((rows + layout.K - 1) / layout.K);

@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "mplus/cli/recall_study/stream.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"
+#include "mplus/eval/data/json_lines.h"
 #include "mplus/eval/metric/answer_score.h"
 #include "mplus/eval/metric/bootstrap.h"
 #include "mplus/io/json.h"
@@ -19,6 +22,8 @@
 
 namespace mplus::recall_study {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string model, delta, output, keep;
@@ -29,6 +34,8 @@ struct Options {
   std::int64_t chunks = 640, questions = 60;
   std::uint64_t seed = 1;
   int threads = 0;
+  bool table = false, places_only = false;
+  std::vector<std::string> sets;
 };
 
 // "hybrid+2": by hybrid, with the text of the two best passages read again.
@@ -36,10 +43,6 @@ struct Rule {
   std::string name;
   memory::RecallRule recall;
   std::int64_t reread = 0;
-  bool ranks() const {  // chunks in an order of its own
-    return recall == memory::RecallRule::consensus || recall == memory::RecallRule::words ||
-           recall == memory::RecallRule::hybrid;
-  }
 };
 
 Rule rule_of(const std::string& name) {
@@ -55,12 +58,76 @@ struct Result {
 };
 using Results = std::map<std::pair<std::string, std::string>, Result>;  // set, rule
 
+// Every question's outcome under every rule, kept in a file: a study goes on where it was stopped.
+class Outcomes {
+ public:
+  explicit Outcomes(const std::string& file) {
+    if (file.empty()) return;
+    if (std::filesystem::exists(file)) {
+      eval::JsonLines lines(file);
+      for (io::Json line; lines.next(line);) take(line);
+    }
+    output_.open(file, std::ios::app);
+  }
+
+  enum class Kind { place, answer };
+  bool known(const Passage& passage, const std::string& rule, Kind kind) const {
+    return known_.contains({passage.set, rule, passage.id, kind});
+  }
+
+  void add(const Json& outcome) {
+    const std::string line = outcome.dump(-1, ' ', false, Json::error_handler_t::replace);
+    take(io::Json::parse(line));
+    if (output_.is_open()) output_ << line << std::endl;
+  }
+
+  void print() const {
+    fmt::print(
+        "| set | rule | asked | first | best two | best eight | answered | recalled | exact | hit |\n");
+    fmt::print("|---|---|---|---|---|---|---|---|---|---|\n");
+    for (const auto& [key, r] : results_) {
+      const auto cell = [](const eval::Values& values) {
+        const eval::Interval i = values.interval();
+        return i.values == 0 ? std::string("–")
+                             : fmt::format("{:.2f} ({:.2f}–{:.2f})", i.mean, i.low, i.high);
+      };
+      const auto count = [](const eval::Values& values) {
+        return values.empty() ? std::string("–") : fmt::format("{}", values.interval().questions);
+      };
+      fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", key.first, key.second,
+                 count(r.first), cell(r.first), cell(r.two), cell(r.eight), count(r.exact), cell(r.recalled),
+                 cell(r.exact), cell(r.hit));
+    }
+  }
+
+ private:
+  void take(const io::Json& outcome) {
+    const auto text = [&](const char* field) { return outcome.at(field).get<std::string>(); };
+    const std::string id = text("id");
+    const Kind kind = outcome.contains("rank") ? Kind::place : Kind::answer;
+    if (!known_.insert({text("set"), text("rule"), id, kind}).second) return;
+    Result& r = results_[{text("set"), text("rule")}];
+    if (kind == Kind::place) {
+      const auto rank = outcome.at("rank").get<std::int64_t>();
+      r.first.add(id, rank == 1);
+      r.two.add(id, rank <= 2);
+      r.eight.add(id, rank <= 8);
+    } else {
+      r.recalled.add(id, outcome.at("recalled").get<double>());
+      r.exact.add(id, outcome.at("exact").get<bool>());
+      r.hit.add(id, outcome.at("hit").get<bool>());
+    }
+  }
+
+  std::set<std::tuple<std::string, std::string, std::string, Kind>> known_;  // set, rule, id
+  Results results_;
+  std::ofstream output_;
+};
+
 class Study {
  public:
-  Study(const Options& options, engine::Engine& engine, engine::Session& session)
-      : options_(options), engine_(engine), session_(session) {
-    if (!options.output.empty()) output_.open(options.output);
-  }
+  Study(const Options& options, engine::Engine& engine, engine::Session& session, Outcomes& outcomes)
+      : options_(options), engine_(engine), session_(session), outcomes_(outcomes) {}
 
   // Where each passage came to lie.
   void write(const std::vector<Passage>& stream, bool written) {
@@ -72,91 +139,106 @@ class Study {
     fmt::print(stderr, "\n");
   }
 
-  void ask(const std::vector<Passage>& stream) {
-    std::size_t asked = 0;
+  // The right chunk's place among all, by vote, by words and by both: one scout pass a question.
+  void place(const std::vector<Passage>& stream) {
+    for_questions(stream, "placed", [&](const Passage& passage, std::int64_t chunk) {
+      if (outcomes_.known(passage, "hybrid", Outcomes::Kind::place)) return;
+      const memory::Votes votes = votes_on(passage);
+      index_.follow(session_.record());
+      const auto scores = index_.query(passage.question);
+      const memory::Prior words = [&](std::int64_t c) { return scores.contains(c) ? scores.at(c) : 0.0; };
+      memory::Votes nothing = votes;
+      std::fill(nothing.votes.begin(), nothing.votes.end(), 0.0);
+      const std::map<std::string, memory::Votes> orders{{"consensus", votes},
+                                                        {"words", memory::with_prior(nothing, words, 1)},
+                                                        {"hybrid", memory::with_prior(votes, words, 1)}};
+      for (const auto& [rule, order] : orders) {
+        const std::vector<std::int64_t> chunks = order.order();
+        outcomes_.add({{"set", passage.set},
+                       {"rule", rule},
+                       {"id", passage.id},
+                       {"chunk", chunk},
+                       {"rank", std::find(chunks.begin(), chunks.end(), chunk) - chunks.begin() + 1}});
+      }
+    });
+  }
+
+  void answer(const std::vector<Passage>& stream) {
+    for_questions(stream, "answered", [&](const Passage& passage, std::int64_t chunk) {
+      if (passage.answers.empty()) return;
+      for (const std::string& name : options_.rules) answer_one(passage, chunk, rule_of(name));
+    });
+  }
+
+ private:
+  template <class F>
+  void for_questions(const std::vector<Passage>& stream, const char* what, F&& f) {
+    std::size_t done = 0;
     for (std::size_t i = 0; i < stream.size(); ++i) {
       if (stream[i].set.empty()) continue;
-      for (const std::string& name : options_.rules)
-        ask_one(stream[i], static_cast<std::int64_t>(i), rule_of(name));
-      fmt::print(stderr, "\rasked {}", ++asked);
+      if (!options_.sets.empty() &&
+          std::find(options_.sets.begin(), options_.sets.end(), stream[i].set) == options_.sets.end())
+        continue;
+      f(stream[i], static_cast<std::int64_t>(i));
+      fmt::print(stderr, "\r{} {}", what, ++done);
     }
     fmt::print(stderr, "\n");
   }
 
-  void print() const {
-    fmt::print(
-        "| set | rule | first | best two | best eight | recalled | exact | hit "
-        "|\n|---|---|---|---|---|---|---|---|\n");
-    for (const auto& [key, r] : results_) {
-      const auto cell = [](const eval::Values& values) {
-        const eval::Interval i = values.interval();
-        return i.values == 0 ? std::string("–")
-                             : fmt::format("{:.2f} ({:.2f}–{:.2f})", i.mean, i.low, i.high);
-      };
-      fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} |\n", key.first, key.second, cell(r.first),
-                 cell(r.two), cell(r.eight), cell(r.recalled), cell(r.exact), cell(r.hit));
+  memory::Votes votes_on(const Passage& passage) {
+    std::string prompt = passage.question;
+    if (!passage.answers.empty() && !engine_.weights().memory->prompt.empty()) {
+      prompt = engine_.weights().memory->prompt;
+      if (const auto at = prompt.find("{q}"); at != std::string::npos)
+        prompt.replace(at, 3, passage.question);
     }
+    const std::vector<io::TokenId> tokens = engine_.tokenizer().encode(prompt);
+    model::AttentionCache cache(engine_.weights().config.layers, engine_.workspace().kv_shape());
+    const model::ReadItem item{
+        .tokens = tokens, .cache = &cache, .memory = &session_.memory(), .scouts_end = std::ssize(tokens)};
+    const model::ScoutStates scout = model::scout_pass(engine_.workspace(), item, model::Adapter::read);
+    return memory::vote_over_everything(engine_.context(), session_.memory(), scout.layers,
+                                        engine_.vote_options());
   }
 
- private:
-  void ask_one(const Passage& passage, std::int64_t chunk, const Rule& rule) {
-    const bool answered = !passage.answers.empty();
-    if (!answered && (!rule.ranks() || rule.reread > 0)) return;
+  void answer_one(const Passage& passage, std::int64_t chunk, const Rule& rule) {
+    if (outcomes_.known(passage, rule.name, Outcomes::Kind::answer)) return;
     engine::GenerateOptions how;
-    how.max_tokens = answered ? 12 : 1;
+    how.max_tokens = 12;
     how.recall = rule.recall;
     how.oracle_chunks = {chunk};
     how.reread = rule.reread;
-    how.why = true;
     index_.serve(how, session_.record());
-    const engine::Answer answer =
-        answered ? session_.ask(passage.question, how) : session_.generate(passage.question, how);
-    Result& r = results_[{passage.set, rule.name}];
-    std::int64_t rank = 0, place = 0;
+    const engine::Answer answer = session_.ask(passage.question, how);
     double recalled = 0;
-    for (const engine::WhyChunk& why : answer.why) {
-      ++place;
-      if (why.chunk != chunk) continue;
-      rank = place;
-      recalled = static_cast<double>(why.rows_recalled) /
-                 static_cast<double>(engine_.layout().layers * engine_.layout().K);
-    }
-    if (rule.ranks()) {
-      r.first.add(passage.id, rank == 1);
-      r.two.add(passage.id, rank >= 1 && rank <= 2);
-      r.eight.add(passage.id, rank >= 1 && rank <= 8);
-    }
-    r.recalled.add(passage.id, recalled);
+    for (const auto& layer : answer.recalled_births)
+      for (const std::int64_t birth : layer) recalled += memory::chunk_of(birth, engine_.layout().K) == chunk;
     const eval::AnswerScore score = eval::score_answer(answer.text, passage.answers);
-    if (answered) {
-      r.exact.add(passage.id, score.exact);
-      r.hit.add(passage.id, score.hit);
-    }
-    if (!output_.is_open()) return;
-    output_ << nlohmann::ordered_json{{"set", passage.set},
-                                      {"rule", rule.name},
-                                      {"id", passage.id},
-                                      {"chunk", chunk},
-                                      {"rank", rank},
-                                      {"recalled", recalled},
-                                      {"exact", score.exact},
-                                      {"hit", score.hit},
-                                      {"question", passage.question},
-                                      {"answer", answer.text},
-                                      {"answers", passage.answers}}
-                   .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-            << std::endl;
+    outcomes_.add({{"set", passage.set},
+                   {"rule", rule.name},
+                   {"id", passage.id},
+                   {"chunk", chunk},
+                   {"recalled", recalled / static_cast<double>(engine_.layout().layers * engine_.layout().K)},
+                   {"exact", score.exact},
+                   {"hit", score.hit},
+                   {"question", passage.question},
+                   {"answer", answer.text},
+                   {"answers", passage.answers}});
   }
 
   const Options& options_;
   engine::Engine& engine_;
   engine::Session& session_;
   store::TextIndex index_;
-  Results results_;
-  std::ofstream output_;
+  Outcomes& outcomes_;
 };
 
 int run(const Options& options) {
+  Outcomes outcomes(options.output);
+  if (options.table) {
+    outcomes.print();
+    return 0;
+  }
   engine::EngineOptions engine_options;
   engine_options.files = engine::locate_model(options.model, options.delta);
   engine_options.threads = options.threads;
@@ -175,11 +257,12 @@ int run(const Options& options) {
   if (kept && session.memory().updates() != std::ssize(stream))
     fail(ErrorCode::model_mismatch, "{}: {} writes expected, found {}", options.keep, stream.size(),
          session.memory().updates());
-  Study study(options, engine, session);
+  Study study(options, engine, session, outcomes);
   study.write(stream, kept);
   if (!kept && !options.keep.empty()) session.save(options.keep);
-  study.ask(stream);
-  study.print();
+  study.place(stream);
+  if (!options.places_only) study.answer(stream);
+  outcomes.print();
   return 0;
 }
 
@@ -198,14 +281,19 @@ int main(int argc, char** argv) {
   program.add_option("--squad", options.squad, "the same");
   program.add_option("--nq", options.nq, "the same");
   program.add_option("--books", options.books, "texts, to be found by 24 tokens of a passage");
-  program.add_option("--filler", options.fillers, "texts that stand between")->required();
+  program.add_option("--filler", options.fillers, "texts that stand between");
   program.add_option("--chunks", options.chunks, "in the stream")->capture_default_str();
   program.add_option("--questions", options.questions, "of each set")->capture_default_str();
   program.add_option("--rules", options.rules, "rules of recall; hybrid+2 reads two passages again")
       ->delimiter(',')
       ->capture_default_str();
   program.add_option("--keep", options.keep, "a memory file: the stream is written once and kept there");
-  program.add_option("--output", options.output, "every question's outcome, one JSON object a line");
+  program.add_option(
+      "--output", options.output,
+      "every question's outcome, one JSON object a line; those that are there are not asked again");
+  program.add_option("--sets", options.sets, "ask these alone; the stream stays the same")->delimiter(',');
+  program.add_flag("--places", options.places_only, "only where the right passage comes, no answers");
+  program.add_flag("--table", options.table, "only print the table of what --output holds");
   program.add_option("-m,--model", options.model);
   program.add_option("--delta", options.delta);
   program.add_option("-t,--threads", options.threads);

@@ -26,7 +26,7 @@ struct StreamFiles {
 };
 
 // `chunks` passages in an order that follows from the seed, `questions` of each set among them. A passage
-// shorter than a chunk is filled up with other text.
+// stands in the middle of a chunk, its neighbours in the file around it.
 std::vector<Passage> make_stream(const engine::Engine& engine, const StreamFiles& files, std::int64_t chunks,
                                  std::int64_t questions, std::uint64_t seed);
 

@@ -17,9 +17,9 @@ class ChunkRecall final : public Recall {
             const Prior* prior) override {
     score(context, memory, scout);
     std::vector<LayerScores> views;
-    for (const ScoredRows& rows : scored_) views.push_back(rows.view());
+    for (const ScoredRows& rows : scored_) views.push_back(rows.scores);
     // Without scores every vote is 0, so a prior decides alone and its ties go to the older chunk.
-    votes_ = vote(views, memory.layout().K, memory.updates() - 1, options_.vote);
+    votes_ = vote(views, memory.layout().K, memory.updates() - 1, options_.vote, &context);
     if (rule_ == RecallRule::vector) votes_ = vector_votes(memory, scout);
     if (prior && rule_ == RecallRule::hybrid)
       votes_ = with_prior(std::move(votes_), *prior, options_.prior_weight);
@@ -32,7 +32,7 @@ class ChunkRecall final : public Recall {
                                 const LayerQueries&) override {
     if (scored_.empty()) return {};  // not planned: there was nothing to recall
     const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
-    return pick(scored, take_by_chunk(scored.view(), order_, memory.layout().K, memory.layout().K0));
+    return pick(scored, take_by_chunk(scored.scores, order_, memory.layout().K, memory.layout().K0));
   }
 
   const Votes* votes() const override { return &votes_; }

@@ -15,7 +15,7 @@ class RowRecall final : public Recall {
     const ScoredRows scored = rule_ == RecallRule::attention
                                   ? attention_long_term(memory, layer, queries)
                                   : score_long_term(context, memory, layer, queries);
-    return pick(scored, take_best(scored.view(), memory.layout().K0));
+    return pick(scored, take_best(scored.scores, memory.layout().K0));
   }
 
  private:
@@ -23,16 +23,18 @@ class RowRecall final : public Recall {
   // bits are what a score holds; ties go to the older row.
   std::vector<RecalledRow> drawn(const Memory& memory, std::int64_t layer) const {
     ScoredRows rows = list_long_term(memory, layer);
-    for (std::size_t i = 0; i < rows.births.size(); ++i) {
-      const auto birth = static_cast<std::uint64_t>(rows.births[i]);
-      const std::uint64_t bits =
-          random_bits(seed_, RandomStream::recall, static_cast<std::uint32_t>(birth),
-                      static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(birth >> 32));
-      rows.scores[i] = static_cast<float>(bits >> 40);
-    }
-    const std::vector<std::int64_t> taken = take_best(rows.view(), memory.layout().K0);
-    rows.scores.assign(rows.scores.size(), 0.0f);  // chance is no opinion
-    return pick(rows, taken);
+    float* lot = rows.values.get();
+    for (const ScorePiece& piece : rows.scores.pieces)
+      for (const std::int64_t b : piece.births) {
+        const auto birth = static_cast<std::uint64_t>(b);
+        const std::uint64_t bits =
+            random_bits(seed_, RandomStream::recall, static_cast<std::uint32_t>(birth),
+                        static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(birth >> 32));
+        *lot++ += static_cast<float>(bits >> 40);  // NaN stays NaN: a row that has expired
+      }
+    std::vector<RecalledRow> taken = pick(rows, take_best(rows.scores, memory.layout().K0));
+    for (RecalledRow& row : taken) row.score = 0;  // chance is no opinion
+    return taken;
   }
 
   RecallRule rule_;

@@ -14,7 +14,7 @@ std::unique_ptr<Recall> make_chunk_recall(RecallRule rule, RecallOptions options
 // Rules by which each layer takes rows for itself.
 std::unique_ptr<Recall> make_row_recall(RecallRule rule, std::uint64_t seed);
 
-std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> indices);
+std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> numbers);
 
 // cos(question, chunk) over one vector for all layers: a chunk's mean retriever keys beside the question's
 // pooled queries. Chunks of the long-term store only; the others are not held.

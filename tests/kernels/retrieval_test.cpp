@@ -77,5 +77,23 @@ TEST_P(RetrievalTest, BitsDependOnTheKeyAlone) {
   }
 }
 
+TEST_P(RetrievalTest, KeysInSeveralPlacesScoreAsOne) {
+  constexpr std::int64_t T = 33, n = 3000, d_r = 64;
+  const Operands o(T, n, d_r, DType::bf16, 2.0f);
+  ThreadPool pool(3);
+  Context context(pool, Numerics::exact);
+  std::vector<float> whole(n), parts(n, -1.0f);
+  retrieval_scores(context, whole.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  std::vector<KeyBlock> blocks;
+  std::int64_t at = 0;
+  for (const std::int64_t rows : {1, 0, 1024, 7, 1500, 468}) {
+    blocks.push_back({o.keys.matrix().row(at), parts.data() + at, rows});
+    at += rows;
+  }
+  ASSERT_EQ(at, n);
+  retrieval_scores(context, blocks, o.q.data(), T, DType::bf16, d_r);
+  ASSERT_TRUE(same_bits(whole.data(), parts.data(), n));
+}
+
 }  // namespace
 }  // namespace mplus::kernels

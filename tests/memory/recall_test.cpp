@@ -122,9 +122,8 @@ RecallOptions options_of(RecallRule rule) {
 }
 
 double by_hand(const Store& store, std::size_t layer, std::int64_t birth) {
-  const ScoredRows rows = list_long_term(store.memory, static_cast<std::int64_t>(layer));
-  const auto at = static_cast<std::size_t>(std::find(rows.births.begin(), rows.births.end(), birth) -
-                                           rows.births.begin());
+  const Births births = list_long_term(store.memory, static_cast<std::int64_t>(layer)).living_births();
+  const auto at = static_cast<std::size_t>(std::find(births.begin(), births.end(), birth) - births.begin());
   const RowsView view = store.memory.long_term().segments()[0].rows(static_cast<std::int64_t>(layer));
   const float* key = reinterpret_cast<const float*>(view.key) + static_cast<std::int64_t>(at) * kWidth;
   double sum = 0;
@@ -253,6 +252,45 @@ TEST(Recall, RecordedRowsComeBackEachOnce) {
   EXPECT_EQ(rows(recall_births({{2, 2}})), (std::vector<std::uint32_t>{3, 3}));  // as recorded
 }
 
+// A store at its cap, in several segments: what has expired is neither scored nor recalled by any rule.
+TEST(Recall, ExpiredRowsAreNotThere) {
+  Layout layout = layout_of(2);
+  layout.M = 40;
+  Memory memory(layout, 3);
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(kK) * 8);
+  for (int update = 0; update < 60; ++update) {
+    for (float& v : values) v = normal(random);
+    const NewRows rows{values.data(), values.data(), values.data(), values.data(), kK};
+    memory.update(std::vector<NewRows>(2, rows));
+  }
+  Store other(2, counted(8));
+  for (std::int64_t l = 0; l < 2; ++l) {
+    Births living;
+    memory.long_term().for_each(l, [&](RowId, std::int64_t birth) { living.push_back(birth); });
+    ASSERT_EQ(living.size(), 40u);
+    EXPECT_EQ(list_long_term(memory, l).living_births(), living);
+    EXPECT_EQ(
+        score_long_term(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]).living_births(),
+        living);
+    // The forty oldest of those that came last: nothing younger has gone before something older.
+    const std::int64_t oldest = *std::min_element(living.begin(), living.end());
+    EXPECT_EQ(memory.long_term().expiry(l).birth, oldest);
+  }
+  for (const RecallRule rule : kRecallRules) {
+    const auto how = make_recall(rule, options_of(rule));
+    how->plan(
+        other.context, memory,
+        how->wants_scout() ? std::span<const LayerQueries>(other.scout) : std::span<const LayerQueries>(),
+        nullptr);
+    for (std::int64_t l = 0; l < 2; ++l)
+      for (const RecalledRow& row :
+           how->rows(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]))
+        EXPECT_TRUE(memory.long_term().alive(l, memory.long_term().segments()[row.id.segment], row.id.row));
+  }
+}
+
 TEST(Recall, ChunksPartlyForgottenGiveWhatIsLeft) {
   Store store({{0, 5, 6, 7, 8, 9, 10, 11}, {1, 2, 3, 4, 12}}, 20);
   RecallOptions options;
@@ -316,22 +354,22 @@ TEST(Recall, ChanceFollowsTheSeed) {
 // The mean over heads and tokens of query · key, written out.
 TEST(Recall, AttentionIsTheMeanProduct) {
   Store store(2, counted(40));
-  const ScoredRows rows = attention_long_term(store.memory, 1, store.scout[1]);
+  const std::vector<float> scores = attention_long_term(store.memory, 1, store.scout[1]).living_scores();
   const RowsView view = store.memory.long_term().segments()[0].rows(1);
-  for (std::size_t r = 0; r < rows.scores.size(); ++r) {
+  for (std::size_t r = 0; r < scores.size(); ++r) {
     double mean = 0;
     for (std::size_t t = 0; t < 3; ++t)
       for (std::size_t h = 0; h < 4; ++h)
         for (std::size_t i = 0; i < 2; ++i)
           mean += double{store.attention[1][t * 8 + h * 2 + i]} *
                   double{reinterpret_cast<const float*>(view.k)[r * 4 + h / 2 * 2 + i]} / 12;
-    EXPECT_NEAR(rows.scores[r], mean, 1e-6);
+    EXPECT_NEAR(scores[r], mean, 1e-6);
   }
   const auto taken = store.recall(RecallRule::attention)[1];
   EXPECT_EQ(births_of(taken).size(), 6u);
   const float least =
       std::min_element(taken.begin(), taken.end(), [](auto& a, auto& b) { return a.score < b.score; })->score;
-  EXPECT_EQ(std::count_if(rows.scores.begin(), rows.scores.end(), [&](float s) { return s >= least; }), 6);
+  EXPECT_EQ(std::count_if(scores.begin(), scores.end(), [&](float s) { return s >= least; }), 6);
 }
 
 // One vector a chunk: the cosine of the pooled queries and the mean keys, all layers end to end.
