@@ -1,5 +1,7 @@
 #include "mplus/eval/data/samples.h"
 
+#include <unordered_set>
+
 #include "mplus/core/error.h"
 #include "mplus/eval/data/json_lines.h"
 
@@ -124,6 +126,16 @@ std::vector<TwiceTold> read_twice_told(const fs::path& file) {
   return read<TwiceTold>(file, "facts told twice", [&](const Line& line, std::vector<TwiceTold>& items) {
     items.push_back(
         {question_of(line, file), line.required("first"), line.required("second"), line.texts("old")});
+  });
+}
+
+std::vector<Text> read_fillers(const fs::path& file) {
+  std::unordered_set<std::string> seen;  // several questions share a passage
+  return read<Text>(file, "texts or passages", [&](const Line& line, std::vector<Text>& items) {
+    const bool passage = !line.find("text");
+    Text text{line.optional("title"), line.required(passage ? "context" : "text"), line.number()};
+    if (passage && !seen.insert(text.text).second) return;
+    items.push_back(std::move(text));
   });
 }
 

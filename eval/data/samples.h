@@ -46,6 +46,7 @@ struct TwiceTold {
 enum class PassageNeed { required, optional };
 std::vector<Question> read_questions(const std::filesystem::path& file, PassageNeed need);
 std::vector<Text> read_texts(const std::filesystem::path& file);
+std::vector<Text> read_fillers(const std::filesystem::path& file);  // texts, or the passages of questions
 std::vector<Conversation> read_conversations(const std::filesystem::path& file);
 std::vector<TwiceTold> read_twice_told(const std::filesystem::path& file);
 
