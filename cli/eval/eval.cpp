@@ -1,6 +1,5 @@
 // mplus eval: does it remember? Runs tasks, reports, and compares two reports.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +7,8 @@
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/eval/circumstances.h"
+#include "mplus/cli/eval/eval_progress.h"
+#include "mplus/cli/eval/report_folder.h"
 #include "mplus/cli/interrupt.h"
 #include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
@@ -83,61 +84,6 @@ eval::TaskOptions task_options(const EvalOptions& o) {
   options.seed = o.seed;
   return options;
 }
-
-// A folder that lives as long as the command, for runs that nobody wants to keep.
-class ReportFolder {
- public:
-  explicit ReportFolder(const std::string& named) : folder_(named), temporary_(named.empty()) {
-    if (temporary_) {
-      std::string name = (fs::temp_directory_path() / "mplus-eval-XXXXXX").string();
-      if (!::mkdtemp(name.data())) fail(ErrorCode::io, "{}: cannot be made", name);
-      folder_ = name;
-    }
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (error) fail(ErrorCode::io, "{}: cannot be made: {}", folder_.string(), error.message());
-  }
-  ~ReportFolder() {
-    std::error_code ignored;
-    if (temporary_) fs::remove_all(folder_, ignored);
-  }
-  ReportFolder(const ReportFolder&) = delete;
-  ReportFolder& operator=(const ReportFolder&) = delete;
-  const fs::path& path() const { return folder_; }
-  bool temporary() const { return temporary_; }
-
- private:
-  fs::path folder_;
-  bool temporary_;
-};
-
-// Progress on a terminal as a bar; elsewhere a line a minute, so that a log shows life.
-class EvalProgress {
- public:
-  EvalProgress(std::string name, const Interrupt& interrupt)
-      : name_(std::move(name)), interrupt_(interrupt) {}
-
-  bool show(std::int64_t done, std::int64_t total, std::string_view label) {
-    if (!bar_) bar_ = std::make_unique<ProgressBar>("tok", total);
-    bar_->show(done, label);
-    if (!standard_error().is_terminal && seconds_since(said_) > kSaySeconds && done > 0) {
-      const double left =
-          seconds_since(start_) / static_cast<double>(done) * static_cast<double>(total - done);
-      fmt::print(stderr, "{}: {:.0f} % done, {} left, {}\n", name_,
-                 100.0 * static_cast<double>(done) / static_cast<double>(total), duration_text(left), label);
-      said_ = Clock::now();
-    }
-    return !interrupt_.requested();
-  }
-  void clear() { bar_.reset(); }
-
- private:
-  static constexpr double kSaySeconds = 60;
-  std::string name_;
-  const Interrupt& interrupt_;
-  std::unique_ptr<ProgressBar> bar_;
-  Clock::time_point start_ = Clock::now(), said_ = Clock::now();
-};
 
 class Evaluation {
  public:
