@@ -1,6 +1,6 @@
-// A library to be preloaded into the program: counts what it does to files below a folder, and at a given count
-// kills the process, or lets this and all later writes fail. So a test can be at every moment between two
-// operations of the operating system.
+// A library to be preloaded into the program: counts what it does to files below a folder, and at a given
+// count kills the process, or lets this and all later writes fail. So a test can be at every moment between
+// two operations of the operating system.
 //
 //   MPLUS_FAULT_FOLDER   only files below it count
 //   MPLUS_FAULT          kill:N, full:N (no space left) or error:N (I/O error); 0: only count
@@ -54,7 +54,9 @@ struct Report {
   }
 } report;
 
-bool counts(const char* path) { return plan().folder && std::strncmp(path, plan().folder, std::strlen(plan().folder)) == 0; }
+bool counts(const char* path) {
+  return plan().folder && std::strncmp(path, plan().folder, std::strlen(plan().folder)) == 0;
+}
 
 bool counts(int descriptor) {
   char link[64], path[PATH_MAX];
