@@ -457,7 +457,15 @@ void StoredSession::serve_words(engine::GenerateOptions& options) {
   // A reader does not change what a writer may be adding to.
   if (!words_ || (!lock_ && !words_->differences(session_->record()).empty()))
     words_ = std::make_unique<TextIndex>();
-  words_->serve(options, session_->record());
+  if (!lock_) return words_->serve(options, session_->record());
+  // Events keep a writer's index in step. What a turn writes before it is in the journal must not get into
+  // it.
+  options.words = [this](std::string_view question) -> memory::Prior {
+    return [scores = words_->query(question)](std::int64_t chunk) {
+      const auto at = scores.find(chunk);
+      return at == scores.end() ? 0.0 : at->second;
+    };
+  };
 }
 
 void StoredSession::note_recall(const engine::Answer& answer) {
