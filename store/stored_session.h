@@ -145,7 +145,6 @@ class StoredSession {
   void take_text(const engine::TextTaken& text);
   void take_turn(const engine::TurnTaken& turn);
   void note_sources(std::initializer_list<std::int64_t> ids);
-  void after_event();
 
   // Holds on to them: another segment must not come to lie at the same address.
   using SavedSegments = std::map<std::shared_ptr<const memory::Segment>, SegmentRow>;
