@@ -20,5 +20,20 @@ add_library(mplus_torch INTERFACE)
 target_compile_options(mplus_torch INTERFACE "SHELL:-idirafter ${mplus_torch}/include"
                                              "SHELL:-idirafter ${mplus_torch}/include/torch/csrc/api/include")
 target_link_libraries(mplus_torch INTERFACE ${mplus_torch}/lib/libtorch_cpu.so ${mplus_torch}/lib/libc10.so)
+# A CUDA build of torch with a CUDA compiler beside it: kernels of our own, and the GPU libraries. They register
+# themselves when loaded, so they are linked although nothing names them.
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER AND EXISTS ${mplus_torch}/lib/libtorch_cuda.so)
+  set(MPLUS_TRAIN_CUDA ON)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES native)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_CUDA)
+  target_link_libraries(mplus_torch INTERFACE CUDA::cudart ${mplus_torch}/lib/libc10_cuda.so
+                        "-Wl,--no-as-needed,${mplus_torch}/lib/libtorch_cuda.so,--as-needed")
+endif()
 # The aarch64 wheel keeps OpenBLAS and its Fortran library beside the torch folder.
 target_link_options(mplus_torch INTERFACE -Wl,-rpath,${mplus_torch}/lib -Wl,-rpath-link,${mplus_torch}/../torch.libs)

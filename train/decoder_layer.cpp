@@ -7,6 +7,13 @@ Tensor heads(const Tensor& x, std::int64_t count) { return x.unflatten(-1, {coun
 
 // Row t of q sees the first (keys − T) + t + 1 rows of k: causal, aligned to the end. [B, T, H·e]
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v) {
+#ifdef MPLUS_TRAIN_CUDA
+  if (q.is_cuda() && q.scalar_type() == torch::kBFloat16) {  // flash attention: aligned so, and heads shared
+    const auto flash = at::_scaled_dot_product_flash_attention(q.transpose(1, 2), k.transpose(1, 2),
+                                                               v.transpose(1, 2), 0.0, /*is_causal=*/true);
+    return std::get<0>(flash).transpose(1, 2).flatten(2);
+  }
+#endif
   const std::int64_t T = q.size(1), keys = k.size(1), shared = q.size(2) / k.size(2);
   const Tensor seen = torch::ones({T, keys}, q.options().dtype(torch::kBool)).tril(keys - T);
   const auto each_head = [&](const Tensor& x) { return x.repeat_interleave(shared, 2).transpose(1, 2); };
@@ -16,12 +23,6 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 }  // namespace
-
-Tensor rms_norm(const Tensor& x, const Tensor& weight, float epsilon) {
-  const Tensor wide = x.to(at_least_float(x.scalar_type()));
-  const Tensor scale = torch::rsqrt(wide.square().mean(-1, true) + static_cast<double>(epsilon));
-  return (wide * scale * weight).to(x.scalar_type());
-}
 
 KeyValue project_rows(const LayerWeights& w, const io::ModelConfig& config, const Tensor& normed) {
   const std::int64_t kv = config.kv_heads * config.head_size;
@@ -38,8 +39,8 @@ Tensor decoder_layer(const LayerWeights& w, const io::ModelConfig& config, const
   const Tensor v = heads(qkv[2], config.kv_heads);
   const Tensor attended = attend(q, torch::cat({prefix.k, k}, 1), torch::cat({prefix.v, v}, 1));
   const Tensor mid = x + torch::linear(attended, w.o);  // [B, T, d]
-  const auto gate_up = torch::linear(rms_norm(mid, w.mlp_norm, config.norm_epsilon), w.gate_up).chunk(2, -1);
-  return mid + torch::linear(torch::silu(gate_up[0]) * gate_up[1], w.down);
+  const Tensor gate_up = torch::linear(rms_norm(mid, w.mlp_norm, config.norm_epsilon), w.gate_up);
+  return mid + torch::linear(swiglu(gate_up), w.down);
 }
 
 }  // namespace mplus::train

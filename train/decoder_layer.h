@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mplus/io/model_config.h"
+#include "mplus/train/fused.h"
 #include "mplus/train/model.h"
-#include "mplus/train/rope.h"
 
 namespace mplus::train {
 
@@ -16,8 +16,6 @@ namespace mplus::train {
 struct KeyValue {
   Tensor k, v;
 };
-
-Tensor rms_norm(const Tensor& x, const Tensor& weight, float epsilon);
 
 // Keys and values of normed rows [B, rows, d], before rotation: what a memory row supplies to a read or a
 // write.

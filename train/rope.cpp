@@ -32,11 +32,4 @@ Rotation RopeTable::rows(std::int64_t first_position, std::int64_t count) {
   return {table_.cos.narrow(0, first_position, count), table_.sin.narrow(0, first_position, count)};
 }
 
-Tensor rotate(const Tensor& x, const Rotation& at) {
-  const auto halves = x.to(at_least_float(x.scalar_type())).chunk(2, -1);
-  const Tensor cos = at.cos.unsqueeze(1), sin = at.sin.unsqueeze(1);  // [rows, 1, e/2]
-  return torch::cat({halves[0] * cos - halves[1] * sin, halves[1] * cos + halves[0] * sin}, -1)
-      .to(x.scalar_type());
-}
-
 }  // namespace mplus::train

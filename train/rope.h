@@ -1,5 +1,5 @@
-// Rotary positions in the half-split ("rotate_half") layout: element i of a head turns with element i + e/2.
-// Computed in float32, or in double where a pass computes in double.
+// Angles of the rotary positions. The layout is half-split ("rotate_half"): element i of a head turns with element
+// i + e/2 (train/fused.h). In float32, or in double where a pass computes in double.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,5 @@ class RopeTable {
   torch::Device device_;
   Rotation table_;
 };
-
-Tensor rotate(const Tensor& x, const Rotation& at);  // x [B, rows, heads, e]
 
 }  // namespace mplus::train
