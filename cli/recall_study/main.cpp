@@ -14,10 +14,10 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"
-#include "mplus/eval/data/json_lines.h"
 #include "mplus/eval/metric/answer_score.h"
 #include "mplus/eval/metric/bootstrap.h"
 #include "mplus/io/json.h"
+#include "mplus/io/json_lines.h"
 #include "mplus/store/text_index.h"
 
 namespace mplus::recall_study {
@@ -64,7 +64,7 @@ class Outcomes {
   explicit Outcomes(const std::string& file) {
     if (file.empty()) return;
     if (std::filesystem::exists(file)) {
-      eval::JsonLines lines(file);
+      io::JsonLines lines(file);
       for (io::Json line; lines.next(line);) take(line);
     }
     output_.open(file, std::ios::app);

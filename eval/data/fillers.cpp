@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "mplus/core/error.h"
-#include "mplus/eval/data/json_lines.h"
 #include "mplus/eval/data/order.h"
+#include "mplus/io/json_lines.h"
 
 namespace mplus::eval {
 namespace {
@@ -65,7 +65,7 @@ std::vector<FillerChunk> chunks_of(const fs::path& file, const Chunker& chunker,
                                    std::int64_t least) {
   std::vector<FillerChunk> chunks;
   Cutter cutter(chunker, least, chunks);
-  JsonLines lines(file);
+  io::JsonLines lines(file);
   std::unordered_set<std::string> seen;  // several questions share a passage
   io::Json json;
   while (static_cast<std::int64_t>(chunks.size()) < wanted && lines.next(json)) {

@@ -4,7 +4,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
-#include "mplus/eval/data/json_lines.h"
+#include "mplus/io/json_lines.h"
 
 namespace mplus::eval {
 namespace {
@@ -66,7 +66,7 @@ LongQuestion question_of(const io::Json& line, const std::string& where, std::in
 }
 
 std::vector<LongDocument> read_lines(const fs::path& file) {
-  JsonLines lines(file);
+  io::JsonLines lines(file);
   std::vector<LongDocument> documents;
   io::Json line;
   while (lines.next(line)) {

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "mplus/core/error.h"
-#include "mplus/eval/data/json_lines.h"
+#include "mplus/io/json_lines.h"
 
 namespace mplus::eval {
 namespace {
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 // One line's fields, with the place it stands in for messages.
 class Line {
  public:
-  Line(const io::Json& json, const JsonLines& from)
+  Line(const io::Json& json, const io::JsonLines& from)
       : json_(json), where_(from.where()), number_(from.line()), fields_(json_, where_) {}
 
   std::string required(std::string_view key) const {
@@ -68,7 +68,7 @@ Question question_of(const Line& line, const fs::path& file) {
 
 template <class Item, class Make>
 std::vector<Item> read(const fs::path& file, const char* kind, const Make& make) {
-  JsonLines lines(file);
+  io::JsonLines lines(file);
   std::vector<Item> items;
   io::Json json;
   while (lines.next(json)) make(Line(json, lines), items);
