@@ -1,5 +1,6 @@
-// A run, saved so that it goes on as if it had not stopped: the tensors that are trained, their moments, the
-// random generator and the counters. One safetensors file, written atomically.
+// A run, saved so that it goes on as if it had not stopped: the tensors that are trained, their moments and
+// the counters. Random numbers are a function of seed and step, so no generator is kept. One safetensors
+// file, written atomically.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,17 @@
 namespace mplus::train {
 
 struct Progress {
-  std::int64_t step = 0;
-  double seconds = 0;  // of training so far
+  std::int64_t stage = 0, step = 0;  // step: of the stage
+  double seconds = 0;                // of training so far
 };
 
-void save_checkpoint(const std::filesystem::path& file, AdamW& optimizer, const at::Generator& generator,
+// Every tensor of the delta, trained or not, and of the base what is trained; the optimizer's own ones too.
+void save_checkpoint(const std::filesystem::path& file, Model& model, AdamW& optimizer,
                      const Progress& progress);
 
-// Into an optimizer over the same tensors; another name, shape or number of tensors is an error.
-Progress load_checkpoint(const std::filesystem::path& file, AdamW& optimizer, at::Generator& generator);
+// Into a model of the same shape and an optimizer over the same tensors; anything else is an error. An
+// optimizer without tensors takes the model's alone: the state of a run between its stages.
+Progress load_checkpoint(const std::filesystem::path& file, Model& model, AdamW& optimizer);
+Progress checkpoint_progress(const std::filesystem::path& file);  // reads nothing else
 
 }  // namespace mplus::train

@@ -2,6 +2,7 @@
 
 #ifdef MPLUS_TRAIN_CUDA
 #include <c10/cuda/CUDAStream.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "fused_kernels.h"
 #endif
@@ -17,7 +18,9 @@ using torch::autograd::variable_list;
 
 const cuda::bf16* in(const Tensor& x) { return static_cast<const cuda::bf16*>(x.const_data_ptr()); }
 cuda::bf16* out(Tensor& x) { return static_cast<cuda::bf16*>(x.mutable_data_ptr()); }
-cudaStream_t stream_of(const Tensor& x) { return c10::cuda::getCurrentCUDAStream(x.device().index()).stream(); }
+cudaStream_t stream_of(const Tensor& x) {
+  return c10::cuda::getCurrentCUDAStream(x.device().index()).stream();
+}
 
 bool on_gpu(const Tensor& x) { return x.is_cuda() && x.scalar_type() == torch::kBFloat16; }
 

@@ -149,6 +149,7 @@ void load_delta(Model& model, const fs::path& file, torch::Dtype dtype) {
   const io::Safetensors delta = io::Safetensors::open(file);
   model.memory = io::delta_config(delta);
   check_memory(model, file.string());
+  if (delta.find("vote_weights")) model.vote_weights = torch::ones({model.config.layers}, dtype);
   load_parts(model, Source(delta), false, dtype);
 }
 

@@ -82,8 +82,8 @@ const T& one_of(const std::vector<T>& values, made::Random& random) {
 
 }  // namespace
 
-FactMaker::FactMaker(std::uint64_t seed)
-    : draw_(seed), recent_fields_(Kinds::instance().fields.size()), recent_keys_(kDistinct) {}
+FactMaker::FactMaker(std::uint64_t seed, std::uint64_t world)
+    : draw_(seed), world_(world), recent_fields_(Kinds::instance().fields.size()), recent_keys_(kDistinct) {}
 
 MadeFact FactMaker::fact() {
   std::vector<std::string> fields;
@@ -144,6 +144,13 @@ std::string FactMaker::draw_field(std::size_t field) {
     if (keys_made_ - value.keys_made < kRecentFacts) return value.text;
   }
   Value value{.text = {}, .keys_made = keys_made_};
+  constexpr std::uint32_t kPopulation = 200;
+  if (world_ != 0 && draw_.random().one_in(2)) {
+    const std::uint64_t person = draw_.random().below(kPopulation);
+    made::TextDraw known(world_ ^ ((field + 1) * 0x9E3779B97F4A7C15u + person));
+    known.draw(Kinds::instance().fields[field], value.text);
+    return value.text;
+  }
   draw_.draw(Kinds::instance().fields[field], value.text);
   if (recent.values.size() < kKept) recent.values.push_back(value);
   else recent.values[recent.next++ % kKept] = value;

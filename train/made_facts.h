@@ -31,7 +31,9 @@ class FactMaker {
  public:
   static constexpr std::size_t kDistinct = 512;
 
-  explicit FactMaker(std::uint64_t seed);
+  // Makers of one world take half of their names from the same two hundred, so that facts of different makers
+  // share a name without being the same fact.
+  explicit FactMaker(std::uint64_t seed, std::uint64_t world = 0);
 
   MadeFact fact();
   MadeFact changed(
@@ -50,6 +52,7 @@ class FactMaker {
               MadeFact& fact);
 
   made::TextDraw draw_;
+  std::uint64_t world_;
   std::array<const made::Kind*, 8> recent_kinds_{};
   std::size_t kinds_chosen_ = 0;
   struct Value {

@@ -55,6 +55,7 @@ std::vector<Parameter> parameters(Model& model) {
     head("self_attn.query_proj", model.query);
     head("self_attn.key_proj", model.key);
     if (m.has_encoder_query) head("self_attn.encoder_query_proj", model.encoder_query);
+    if (model.vote_weights.defined()) single("vote_weights", model.vote_weights, Part::retriever, {c.layers});
   }
   return all;
 }

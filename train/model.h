@@ -48,6 +48,7 @@ struct Model {
   Tensor bos;         // [L, d]
   Tensor positional;  // [d], added to the rows an update writes
   RetrieverHead query, key, encoder_query;
+  Tensor vote_weights;                     // [L], of the layers in a vote; undefined: all alike
   torch::Dtype compute = torch::kFloat32;  // of the passes; parameters stay as they are
   std::shared_ptr<RopeTable> rope;
 

@@ -1,0 +1,113 @@
+// What a GPU computes in bfloat16 (own kernels, flash attention) against the same in double on the CPU:
+// values and gradients. Skipped, aloud, where there is no GPU.
+#include <gtest/gtest.h>
+
+#include "mplus/train/decoder_layer.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr double kHalfStep = 1.0 / 256;  // of bfloat16, relative
+
+bool has_gpu() { return torch::globalContext().hasCUDA(); }
+#define NEEDS_GPU() \
+  if (!has_gpu()) GTEST_SKIP() << "no GPU that torch can use"
+
+torch::TensorOptions on_gpu() { return torch::TensorOptions(torch::kCUDA).dtype(torch::kBFloat16); }
+Tensor wide(const Tensor& x) { return x.detach().to(torch::kCPU, torch::kFloat64); }
+
+// |found − expected| ≤ bound · (|expected| + the root mean square of all), everywhere.
+void expect_close(const Tensor& found, const Tensor& expected, double bound, const char* what) {
+  ASSERT_EQ(found.sizes(), expected.sizes()) << what;
+  const Tensor allowed = bound * (expected.abs() + expected.square().mean().sqrt());
+  const double worst = ((wide(found) - expected).abs() / allowed).max().item<double>();
+  EXPECT_LE(worst, 1) << what;
+}
+
+// One operation of some tensors: the result and the gradient of every tensor, for a fixed gradient of the
+// result.
+template <class F>
+void compare(const std::vector<Tensor>& inputs, double bound, const F& f) {
+  std::vector<Tensor> gpu, cpu;
+  for (const Tensor& x : inputs) {
+    gpu.push_back(x.detach().clone().requires_grad_());
+    cpu.push_back(wide(x).requires_grad_());
+  }
+  const Tensor y = f(gpu), reference = f(cpu);
+  expect_close(y, reference.detach(), bound, "values");
+  const Tensor back = torch::randn(y.sizes(), on_gpu());
+  y.backward(back);
+  reference.backward(wide(back));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    expect_close(gpu[i].grad(), cpu[i].grad(), 2 * bound, "gradients");
+}
+
+TEST(TrainGpu, RmsNorm) {
+  NEEDS_GPU();
+  torch::manual_seed(1);
+  for (const std::int64_t d : {2, 64, 576, 4096}) {
+    const Tensor weight = torch::rand({d}, torch::kCUDA) + 0.5;
+    compare({torch::randn({3, 5, d}, on_gpu())}, kHalfStep, [&](const std::vector<Tensor>& x) {
+      return rms_norm(x[0], weight.to(x[0].device(), at_least_float(x[0].scalar_type())), 1e-5f);
+    });
+  }
+}
+
+TEST(TrainGpu, Swiglu) {
+  NEEDS_GPU();
+  torch::manual_seed(2);
+  compare({3 * torch::randn({7, 11, 2 * 96}, on_gpu())}, 2 * kHalfStep,
+          [](const std::vector<Tensor>& x) { return swiglu(x[0]); });
+}
+
+TEST(TrainGpu, RotationOfASliceOfAProjection) {
+  NEEDS_GPU();
+  torch::manual_seed(3);
+  const Tensor cos = torch::rand({6, 4}, torch::kCUDA), sin = torch::rand({6, 4}, torch::kCUDA);
+  compare({torch::randn({2, 6, 5 * 8}, on_gpu())}, kHalfStep, [&](const std::vector<Tensor>& x) {
+    const Tensor slice = x[0].narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8});
+    const auto type = at_least_float(x[0].scalar_type());
+    return rotate(slice, {cos.to(x[0].device(), type), sin.to(x[0].device(), type)});
+  });
+}
+
+TEST(TrainGpu, DecoderLayerOverAPrefix) {
+  NEEDS_GPU();
+  torch::manual_seed(4);
+  const io::ModelConfig config{.architecture = "llama",
+                               .layers = 1,
+                               .hidden = 192,
+                               .heads = 6,
+                               .kv_heads = 2,
+                               .head_size = 32,
+                               .ffn = 256,
+                               .vocab = 16,
+                               .context = 256,
+                               .norm_epsilon = 1e-5f,
+                               .rope_theta = 100,
+                               .rope_scaling = {},
+                               .tied_embeddings = true,
+                               .eos_ids = {},
+                               .bos_id = {}};
+  const auto matrix = [](std::int64_t rows, std::int64_t cols) {
+    return torch::randn({rows, cols}, on_gpu()) / std::sqrt(static_cast<double>(cols));
+  };
+  const std::vector<Tensor> tensors = {torch::randn({3, 10, 192}, on_gpu()),
+                                       torch::randn({3, 21, 2, 32}, on_gpu()),
+                                       torch::randn({3, 21, 2, 32}, on_gpu()),
+                                       matrix(10 * 32, 192),
+                                       matrix(192, 192),
+                                       matrix(2 * 256, 192),
+                                       matrix(192, 256)};
+  compare(tensors, 8 * kHalfStep, [&](const std::vector<Tensor>& t) {
+    const Tensor norm =
+        torch::ones({192}, torch::TensorOptions(t[0].device()).dtype(at_least_float(t[0].scalar_type())));
+    const LayerWeights w{
+        .attention_norm = norm, .mlp_norm = norm, .qkv = t[3], .o = t[4], .gate_up = t[5], .down = t[6]};
+    RopeTable rope(config, t[0].scalar_type(), t[0].device());
+    return decoder_layer(w, config, t[0], rms_norm(t[0], norm, 1e-5f), {t[1], t[2]}, rope.rows(21, 10));
+  });
+}
+
+}  // namespace
+}  // namespace mplus::train

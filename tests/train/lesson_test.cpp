@@ -1,0 +1,244 @@
+// Chunks, questions on them and lessons: functions of seed and place, with answers that stand where they
+// should.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "../io/tokenizer_fixtures.h"
+#include "mplus/train/lesson.h"
+#include "mplus/train/lesson_queue.h"
+
+namespace mplus::train {
+namespace {
+
+Material material() {
+  Material m{.tokenizer = io::test::smollm2(),
+             .chat = {},
+             .texts = {},
+             .text_weights = {1},
+             .questions = {},
+             .question_weights = {1}};
+  m.chat = io::ChatTemplate::pick(m.tokenizer, "");
+  TextSet text{.name = "text", .sha256 = "", .tokens = {}, .starts = {0}, .hashes = {}};
+  for (int document = 0; document < 3; ++document) {
+    std::string words;
+    for (int i = 0; i < 900; ++i) words += " word" + std::to_string(document * 1000 + i);
+    const auto tokens = m.tokenizer.encode(words);
+    text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
+    text.starts.push_back(static_cast<std::int64_t>(text.tokens.size()));
+    text.hashes.push_back(static_cast<std::uint64_t>(document) + 1);
+  }
+  m.texts.push_back(text);
+  QuestionSet set;
+  for (int p = 0; p < 8; ++p) {
+    const std::string context =
+        "Passage " + std::to_string(p) + " says that the colour is shade" + std::to_string(p) + ".";
+    const auto tokens = m.tokenizer.encode(context);
+    set.passages.push_back(
+        {static_cast<std::int64_t>(set.tokens.size()), static_cast<std::int64_t>(tokens.size()), p, 7});
+    set.tokens.insert(set.tokens.end(), tokens.begin(), tokens.end());
+    const auto gap = m.tokenizer.encode("\n\n");
+    set.tokens.insert(set.tokens.end(), gap.begin(), gap.end());
+    set.questions.push_back(
+        {p, "Which colour does passage " + std::to_string(p) + " name?", "shade" + std::to_string(p)});
+  }
+  m.questions.push_back(set);
+  return m;
+}
+
+const Material& shared() {
+  static const Material m = material();
+  return m;
+}
+
+std::string text_of(const std::vector<std::int32_t>& tokens) {
+  return shared().tokenizer.decode(tokens, false);
+}
+
+// The tokens of a window whose weight as a target is 1.
+std::string answer_of(const Window& w) {
+  std::vector<std::int32_t> said;
+  for (std::size_t i = 0; i < w.tokens.size(); ++i)
+    if (w.weight[i] == 1) said.push_back(w.tokens[i]);
+  return text_of(said);
+}
+
+ChunkOptions of_kind(Kind kind) {
+  ChunkOptions options;
+  options.length = 128;
+  options.kinds.assign(kKinds, 0);
+  options.kinds[static_cast<std::size_t>(kind)] = 1;
+  return options;
+}
+
+TEST(TrainChunks, AreFunctionsOfTheirPlace) {
+  ChunkOptions options;
+  options.length = 128;
+  options.twice = .3;
+  options.document = .2;
+  options.short_share = .3;
+  const ChunkMaker a(shared(), options, 5), b(shared(), options, 5), other(shared(), options, 6);
+  int same_as_other = 0, total = 0;
+  for (std::uint32_t life = 0; life < 4; ++life)
+    for (std::uint32_t update = 0; update < 5; ++update)
+      for (std::uint32_t stream = 0; stream < 3; ++stream) {
+        const ChunkId id{.life = life, .update = update, .stream = stream};
+        const Chunk chunk = a.chunk(id);
+        EXPECT_EQ(static_cast<std::int64_t>(chunk.tokens.size()), a.length(life, update));
+        EXPECT_EQ(chunk.tokens, b.chunk(id).tokens);
+        same_as_other += chunk.tokens == other.chunk(id).tokens;
+        ++total;
+      }
+  EXPECT_LT(same_as_other, total / 4);
+}
+
+TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
+  for (const Kind kind : {Kind::facts, Kind::chat}) {
+    const ChunkMaker maker(shared(), of_kind(kind), 3);
+    int asked = 0;
+    for (std::uint32_t stream = 0; stream < 40; ++stream) {
+      const ChunkId id{.stream = stream};
+      const Chunk chunk = maker.chunk(id);
+      const std::string text = text_of(chunk.tokens);
+      for (const MadeFact& fact : chunk.facts) {
+        const bool told = std::any_of(fact.statements.begin(), fact.statements.end(),
+                                      [&](const std::string& s) { return text.find(s) != text.npos; });
+        EXPECT_TRUE(told) << fact.key << " in " << text;
+      }
+      Random draw(1, {.stream = stream});
+      const auto window = maker.ask(id, 0, draw, 96, false);
+      if (!window) continue;
+      ++asked;
+      const std::string answer = answer_of(*window);
+      const bool known = std::any_of(chunk.facts.begin(), chunk.facts.end(), [&](const MadeFact& f) {
+        return answer == " " + f.answer + "\n" || answer.starts_with(f.answer + "<|im_end|>");
+      });
+      EXPECT_TRUE(known) << answer;
+      EXPECT_EQ(window->update, 0);
+      EXPECT_LT(window->asks_from, window->asks_to);
+      EXPECT_EQ(window->weight[static_cast<std::size_t>(window->asks_to)], 1);
+      EXPECT_LT(window->weight[static_cast<std::size_t>(window->asks_to) - 1], 1);
+    }
+    EXPECT_GT(asked, 30) << kind_name(kind);
+  }
+}
+
+TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
+  ChunkOptions options = of_kind(Kind::facts);
+  options.twice = 1;
+  const ChunkMaker maker(shared(), options, 3);
+  int changed = 0;
+  for (std::uint32_t stream = 0; stream < 30; ++stream) {
+    const Chunk old = maker.chunk({.stream = stream}), late = maker.chunk({.update = 1, .stream = stream});
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      Random draw(i, {.stream = stream});
+      const auto window = maker.ask({.stream = stream}, 1, draw, 96, false);
+      ASSERT_TRUE(window);
+      if (window->update != 1) continue;
+      ++changed;
+      const std::string answer = answer_of(*window);
+      const auto says = [&](const Chunk& chunk) {
+        return std::any_of(chunk.facts.begin(), chunk.facts.end(),
+                           [&](const MadeFact& f) { return answer == " " + f.answer + "\n"; });
+      };
+      EXPECT_TRUE(says(late)) << answer;
+    }
+  }
+  EXPECT_GT(changed, 10);
+}
+
+TEST(TrainChunks, PassagesAreAskedOnlyWhereTheAnswerWasCutOut) {
+  ChunkOptions options = of_kind(Kind::passage);
+  options.length = 24;
+  const ChunkMaker maker(shared(), options, 3);
+  int asked = 0;
+  for (std::uint32_t stream = 0; stream < 60; ++stream) {
+    Random draw(1, {.stream = stream});
+    const auto window = maker.ask({.stream = stream}, 0, draw, 96, true);
+    if (!window) continue;
+    ++asked;
+    const std::string text = text_of(maker.chunk({.stream = stream}).tokens), answer = answer_of(*window);
+    EXPECT_NE(text.find(answer.substr(1, answer.size() - 2)), text.npos) << answer << " in " << text;
+  }
+  EXPECT_GT(asked, 20);
+}
+
+TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
+  ChunkOptions options = of_kind(Kind::facts);
+  options.document = 1;
+  options.length = 32;
+  options.short_share = .5;
+  const ChunkMaker maker(shared(), options, 3);
+  const Chunk first = maker.chunk({.life = 2}), second = maker.chunk({.life = 2, .update = 1});
+  EXPECT_EQ(second.start, first.start + static_cast<std::int64_t>(first.tokens.size()));
+  const auto next = maker.follow_document({.life = 2}, 8);
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(std::equal(next->tokens.begin(), next->tokens.end(), second.tokens.begin()));
+}
+
+LessonOptions small_lessons() {
+  LessonOptions options;
+  options.chunk.length = 64;
+  options.streams = 3;
+  options.lives = {3, 5};
+  options.chunk.twice = .2;
+  options.chunk.document = .1;
+  return options;
+}
+
+TEST(TrainLessons, AreFunctionsOfTheStep) {
+  const LessonMaker a(shared(), small_lessons(), 9, 40), b(shared(), small_lessons(), 9, 40);
+  LessonQueue queue(b, 0, 40, 4);
+  for (std::int64_t step = 0; step < 40; ++step) {
+    const Lesson one = a.lesson(step), two = queue.next();
+    EXPECT_EQ(one.writes, two.writes) << step;
+    ASSERT_EQ(one.reads.size(), two.reads.size());
+    for (std::size_t r = 0; r < one.reads.size(); ++r)
+      EXPECT_EQ(one.reads[r].tokens, two.reads[r].tokens) << step;
+  }
+}
+
+TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {
+  const LessonMaker maker(shared(), small_lessons(), 9, 200);
+  std::int64_t updates = 0;
+  bool alive = false;
+  for (std::int64_t step = 0; step < 200; ++step) {
+    const Lesson lesson = maker.lesson(step);
+    if (maker.between_lives(step)) alive = false;
+    if (lesson.memory == MemoryUse::none) {
+      EXPECT_TRUE(lesson.writes.empty());
+      continue;
+    }
+    EXPECT_FALSE(lesson.writes.empty());
+    const auto total = lesson.updates + static_cast<std::int64_t>(lesson.writes.size());
+    if (lesson.memory == MemoryUse::live) {
+      EXPECT_EQ(lesson.begins, !alive) << step;
+      EXPECT_EQ(lesson.updates, lesson.begins ? 0 : updates) << step;
+      updates = total;
+      alive = true;
+    } else {
+      EXPECT_TRUE(lesson.begins);
+    }
+    for (const Read& read : lesson.reads)
+      for (const std::int64_t update : read.update) EXPECT_LT(update, total);
+  }
+}
+
+TEST(TrainLessons, PaddingIsNoTarget) {
+  const LessonMaker maker(shared(), small_lessons(), 4, 20);
+  for (std::int64_t step = 0; step < 20; ++step)
+    for (const Read& read : maker.lesson(step).reads) {
+      EXPECT_EQ(read.tokens.size(), read.weight.size());
+      const auto T = static_cast<std::size_t>(read.T);
+      for (std::size_t b = 0; b < read.update.size(); ++b) {
+        std::size_t end = T;  // of the window: the last token with a weight
+        while (end > 0 && read.weight[b * T + end - 1] == 0) --end;
+        EXPECT_GT(end, 0u);
+        EXPECT_LE(read.to[b], static_cast<std::int64_t>(end));
+      }
+    }
+}
+
+}  // namespace
+}  // namespace mplus::train

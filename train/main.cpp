@@ -1,0 +1,74 @@
+// mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md).
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "mplus/core/error.h"
+#include "mplus/train/run.h"
+
+namespace {
+
+std::atomic<bool> stop{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void ask_to_stop(int) {
+  if (stop.exchange(true)) std::_Exit(130);  // the second time: at once
+}
+
+std::filesystem::path default_cache() {
+  if (const char* home = std::getenv("MPLUS_HOME")) return std::filesystem::path(home) / "cache";
+  if (const char* home = std::getenv("HOME")) return std::filesystem::path(home) / ".local/share/mplus/cache";
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term "
+      "memory.\n"
+      "CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see "
+      "docs/training.md\n"
+      "and train/recipes/. DIR gets log.jsonl, checkpoint.safetensors and, after each stage, "
+      "delta.safetensors,\n"
+      "which `mplus --delta` reads. Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
+      "stops\n"
+      "it after the step and saves."};
+  app.name("mplus-train");
+  std::string config;
+  mplus::train::RunOptions options;
+  options.cache = default_cache();
+  app.add_option("CONFIG", config, "the run's configuration")->type_name("FILE")->required();
+  app.add_option("--out", options.out, "folder of the run")->type_name("DIR")->required();
+  app.add_option("--device", options.device, "cpu, cuda or auto")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+      ->capture_default_str();
+  app.add_option("--minutes", options.minutes, "stop, to be resumed, after so many minutes")->type_name("N");
+  app.add_option("--checkpoint-minutes", options.checkpoint_minutes, "time between checkpoints")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--report-steps", options.report_steps, "steps between lines of the log")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--cache", options.cache, "folder of tokenised data")->type_name("DIR");
+  app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
+      ->type_name("TEXT");
+  CLI11_PARSE(app, argc, argv);
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  options.stop = &stop;
+  try {
+    const auto end = mplus::train::run(mplus::train::load_run_config(config), options);
+    fmt::print("{}: {}\n", end == mplus::train::RunEnd::finished ? "finished" : "stopped, to be resumed",
+               (options.out / "delta.safetensors").string());
+    return end == mplus::train::RunEnd::finished || !stop ? 0 : 130;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "mplus-train: {}\n", e.what());
+    return 1;
+  }
+}

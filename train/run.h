@@ -1,0 +1,28 @@
+// A run of the trainer: its stages one after another, with a log, checkpoints that resume it exactly, and a
+// delta at the end of every stage.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "mplus/train/run_config.h"
+
+namespace mplus::train {
+
+struct RunOptions {
+  std::filesystem::path out;    // log.jsonl, checkpoint.safetensors, delta.safetensors
+  std::filesystem::path cache;  // tokenised data
+  std::string device = "auto";  // "cpu", "cuda"
+  double minutes = 0;           // stop, resumable, after so long; 0: no limit
+  double checkpoint_minutes = 4;
+  std::int64_t report_steps = 25;           // a line in the log
+  std::string commit;                       // for the record
+  const std::atomic<bool>* stop = nullptr;  // set by Ctrl-C: save and return
+};
+
+enum class RunEnd { finished, stopped };
+
+// Resumes where the folder holds a checkpoint of the same configuration.
+RunEnd run(const RunConfig& config, const RunOptions& options);
+
+}  // namespace mplus::train

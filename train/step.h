@@ -1,0 +1,51 @@
+// One step of training: a lesson's writes and reads through the model, its losses and their gradients.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mplus/train/lesson.h"
+#include "mplus/train/model.h"
+#include "mplus/train/stream_memory.h"
+
+namespace mplus::train {
+
+struct StepOptions {
+  std::int64_t store = 8192;  // long-term rows a layer of living streams
+  double recall = .85;        // reads of living streams that recall; the others see short-term memory only
+  double right = .85;         // of these: the chunk that holds the answer is recalled, else only others
+  double retriever_loss = 0;  // weight of the paper's retriever loss on short-term rows
+};
+
+// Sums over answers since they were last taken, by task; on the device, so that adding waits for nothing.
+class Tally {
+ public:
+  explicit Tally(torch::Device device);
+  void add(const Tensor& nll, const Tensor& weight, const Tensor& task);  // [n] each
+  struct Line {
+    std::string task;
+    double nll = 0;  // mean of the answers' tokens
+    double tokens = 0;
+  };
+  std::vector<Line> take();  // and starts anew
+
+ private:
+  Tensor sums_;  // [tasks, 2]: nll, tokens
+};
+
+// The memories of streams that live on from step to step.
+class LiveStreams {
+ public:
+  std::optional<StreamMemory> memory;
+};
+
+// The loss of a lesson, with gradient where gradients are on. Random choices come from the device's default
+// generators, seeded by the caller. `live` is written to and detached.
+Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options, LiveStreams& live,
+                   Tally& tally);
+
+// The same reads without any memory: what the answers cost to someone who has read nothing.
+void tally_without_memory(const Model& model, const Lesson& lesson, Tally& tally);
+
+}  // namespace mplus::train
