@@ -5,6 +5,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/hash.h"
+#include "mplus/io/json.h"
 #include "mplus/store/blob.h"
 
 namespace mplus::store {
@@ -41,6 +42,13 @@ std::string_view event_kind_name(EventKind kind) {
       return "import";
   }
   return "?";
+}
+
+std::string details_of(const engine::TurnTaken& turn) {
+  return io::Json{{"answer_read", turn.answer_read},
+                  {"recall", std::string(turn.recall)},
+                  {"reread", std::vector<std::int64_t>(turn.reread.begin(), turn.reread.end())}}
+      .dump();
 }
 
 std::int64_t now_after(std::int64_t last) {
@@ -92,6 +100,15 @@ std::int64_t Journal::append(StoredEvent event) {
   return event.number;
 }
 
+void Journal::copy_events(std::int64_t from_session) {
+  database_
+      ->prepare(fmt::format("INSERT INTO events (session, {0}) SELECT ?, {0} FROM events WHERE session = ?",
+                            kColumns))
+      .bind(session_)
+      .bind(from_session)
+      .run();
+}
+
 void Journal::advance(std::int64_t number, std::int64_t token_end, std::int64_t byte_end, bool complete) {
   auto event = last();
   MPLUS_CHECK(event && event->number == number, "event {} is not the last", number);
@@ -121,9 +138,14 @@ void Journal::mark_undone(std::int64_t number, std::int64_t by) {
 
 void Journal::renew(const StoredEvent& event) {
   Statement update = database_->prepare(
-      "UPDATE events SET token_begin = ?, token_end = ?, ids = ?, recalled = ?, checksum = ? "
-      "WHERE session = ? AND number = ?");
-  update.bind(event.token_begin).bind(event.token_end);
+      "UPDATE events SET token_begin = ?, token_end = ?, byte_begin = ?, byte_end = ?, complete = ?, "
+      "details = ?, ids = ?, recalled = ?, checksum = ? WHERE session = ? AND number = ?");
+  update.bind(event.token_begin)
+      .bind(event.token_end)
+      .bind(event.byte_begin)
+      .bind(event.byte_end)
+      .bind(std::int64_t{event.complete})
+      .bind(event.details);
   if (event.kind == EventKind::turn) {
     update.bind(pack_ids(event.answer_ids)).bind(pack_births(event.recalled_births));
   } else {

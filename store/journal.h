@@ -44,6 +44,10 @@ struct StoredEvent {
   bool in_force() const { return !undone_by && !forgotten; }
 };
 
+// What stands in a turn's details: how much of the answer was read back, the rule of recall, the chunks read
+// again.
+std::string details_of(const engine::TurnTaken& turn);
+
 // Milliseconds since 1970 by the clock, never before what the store has seen: clocks go backwards.
 std::int64_t now_after(std::int64_t last);
 
@@ -53,10 +57,12 @@ class Journal {
 
   // Adds an event behind the last one and returns its number.
   std::int64_t append(StoredEvent event);
+  // All that happened to another session happened to this one: a fork.
+  void copy_events(std::int64_t from_session);
   // More of the document of the last event was taken in.
   void advance(std::int64_t number, std::int64_t token_end, std::int64_t byte_end, bool complete);
   void mark_undone(std::int64_t number, std::int64_t by);
-  // An event in another form: token places, an answer's ids, what was recalled.
+  // An event in another form: places in its text, an answer's ids, what was recalled and read again.
   void renew(const StoredEvent& event);
   // The events of this session lose these sources; who else still refers to one keeps it, otherwise its row
   // is deleted. Returns the sources that are gone for good.

@@ -8,6 +8,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file_lock.h"
+#include "mplus/io/json.h"
 #include "mplus/io/names.h"
 #include "mplus/io/unicode.h"
 #include "mplus/store/schema.h"
@@ -44,10 +45,13 @@ std::set<std::string> names(Database& database, std::string_view sql) {
   return names;
 }
 
-constexpr const char* kSessionColumns =
-    "id, name, created_at, shape_id, weights_id, numerics_id, dtype, capacity, keep_hidden, seed, model, "
-    "delta, "
-    "forked_from";
+constexpr const char* kSettingsColumns =
+    "shape_id, weights_id, numerics_id, dtype, capacity, keep_hidden, seed, model, delta";
+
+std::string select_sessions(std::string_view where) {
+  return fmt::format("SELECT id, name, created_at, forked_from, {} FROM sessions WHERE ready = 1 {}",
+                     kSettingsColumns, where);
+}
 
 }  // namespace
 
@@ -78,6 +82,13 @@ Settings settings_of(engine::Engine& engine, std::uint64_t seed) {
           .delta = engine.files().delta.value_or("").filename().string()};
 }
 
+std::string segment_list(const std::vector<SegmentRow>& segments) {
+  io::Json list = io::Json::array();
+  for (const SegmentRow& segment : segments)
+    list.push_back({segment.file.file, segment.file.size, segment.file.header});
+  return list.dump();
+}
+
 Store::Store(const fs::path& folder)
     : folder_(made(folder)), database_(open_database(folder_ / "sessions.db")) {}
 
@@ -95,17 +106,17 @@ SessionInfo Store::read_info(const Statement& row) {
   info.id = row.integer(0);
   info.name = row.text(1);
   info.created_at = row.integer(2);
+  info.forked_from = row.text(3);
   Settings& s = info.settings;
-  s.shape_id = row.text(3);
-  s.weights_id = row.text(4);
-  s.numerics_id = row.text(5);
-  s.dtype = row.text(6) == dtype_name(DType::f32) ? DType::f32 : DType::bf16;
-  s.capacity = row.is_null(7) ? memory::kUnlimited : row.integer(7);
-  s.keep_hidden = row.integer(8) != 0;
-  s.seed = static_cast<std::uint64_t>(row.integer(9));
-  s.model = row.text(10);
-  s.delta = row.text(11);
-  info.forked_from = row.text(12);
+  s.shape_id = row.text(4);
+  s.weights_id = row.text(5);
+  s.numerics_id = row.text(6);
+  s.dtype = row.text(7) == dtype_name(DType::f32) ? DType::f32 : DType::bf16;
+  s.capacity = row.is_null(8) ? memory::kUnlimited : row.integer(8);
+  s.keep_hidden = row.integer(9) != 0;
+  s.seed = static_cast<std::uint64_t>(row.integer(10));
+  s.model = row.text(11);
+  s.delta = row.text(12);
   Statement counts = database_.prepare(
       "SELECT count(*) FILTER (WHERE e.kind IN (1,2,3)), count(*) FILTER (WHERE e.kind = 2), "
       "count(DISTINCT e.source) FILTER (WHERE e.kind = 1), max(e.at) FROM events e "
@@ -137,15 +148,13 @@ SessionInfo Store::read_info(const Statement& row) {
 
 std::vector<SessionInfo> Store::list() {
   std::vector<SessionInfo> sessions;
-  Statement row = database_.prepare(
-      fmt::format("SELECT {} FROM sessions WHERE ready = 1 ORDER BY name", kSessionColumns));
+  Statement row = database_.prepare(select_sessions("ORDER BY name"));
   while (row.step()) sessions.push_back(read_info(row));
   return sessions;
 }
 
 std::optional<SessionInfo> Store::find(std::string_view name) {
-  Statement row =
-      database_.prepare(fmt::format("SELECT {} FROM sessions WHERE ready = 1 AND name = ?", kSessionColumns));
+  Statement row = database_.prepare(select_sessions("AND name = ?"));
   if (!row.bind(name).step()) return std::nullopt;
   return read_info(row);
 }
@@ -160,24 +169,24 @@ SessionInfo Store::get(std::string_view name) {
        known.empty() ? "; `mplus remember` and `mplus chat` make one" : "; there are: " + known);
 }
 
-std::int64_t Store::create(const std::string& name, const Settings& s, const std::string& forked_from,
-                           bool ready) {
-  check_name(name);
-  remove_unfinished();
-  Transaction transaction(database_);
+void Store::require_free(const std::string& name) {
   Statement taken = database_.prepare("SELECT 1 FROM sessions WHERE name = ?");
   if (taken.bind(name).step())
     fail(ErrorCode::invalid_argument,
          "session {}: there is one of that name already; choose another, or delete it", io::shown(name));
+}
+
+std::int64_t Store::create(const std::string& name, const Settings& s, bool ready) {
+  check_name(name);
+  remove_unfinished();
+  Transaction transaction(database_);
+  require_free(name);
   std::optional<std::int64_t> capacity;
   if (s.capacity != memory::kUnlimited) capacity = s.capacity;
-  std::optional<std::string> parent;
-  if (!forked_from.empty()) parent = forked_from;
   database_
       .prepare(
-          "INSERT INTO sessions (name, ready, created_at, shape_id, weights_id, numerics_id, dtype, "
-          "capacity, "
-          "keep_hidden, seed, model, delta, forked_from) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          fmt::format("INSERT INTO sessions (name, ready, created_at, {}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                      kSettingsColumns))
       .bind(name)
       .bind(std::int64_t{ready})
       .bind(now_after(0))
@@ -190,10 +199,9 @@ std::int64_t Store::create(const std::string& name, const Settings& s, const std
       .bind(static_cast<std::int64_t>(s.seed))
       .bind(s.model)
       .bind(s.delta)
-      .bind(parent)
       .run();
   const std::int64_t session = database_.last_row();
-  if (forked_from.empty()) Journal(database_, session).append({.kind = EventKind::settings});
+  Journal(database_, session).append({.kind = EventKind::settings});
   transaction.commit();
   return session;
 }
@@ -207,30 +215,17 @@ void Store::fork(const std::string& from, const std::string& to) {
   remove_unfinished();
   Transaction transaction(database_);
   const SessionInfo original = get(from);
-  Statement taken = database_.prepare("SELECT 1 FROM sessions WHERE name = ?");
-  if (taken.bind(to).step())
-    fail(ErrorCode::invalid_argument, "session {}: there is one of that name already; choose another",
-         io::shown(to));
+  require_free(to);
   database_
-      .prepare(
-          "INSERT INTO sessions (name, ready, created_at, shape_id, weights_id, numerics_id, dtype, "
-          "capacity, "
-          "keep_hidden, seed, model, delta, forked_from) SELECT ?, 1, ?, shape_id, weights_id, numerics_id, "
-          "dtype, capacity, keep_hidden, seed, model, delta, name FROM sessions WHERE id = ?")
+      .prepare(fmt::format("INSERT INTO sessions (name, ready, created_at, forked_from, {0}) "
+                           "SELECT ?, 1, ?, name, {0} FROM sessions WHERE id = ?",
+                           kSettingsColumns))
       .bind(to)
       .bind(now_after(0))
       .bind(original.id)
       .run();
   const std::int64_t session = database_.last_row();
-  constexpr const char* columns =
-      "number, kind, at, undone_by, source, answer, token_begin, token_end, byte_begin, byte_end, complete, "
-      "forgotten, ids, recalled, details, checksum";
-  database_
-      .prepare(fmt::format("INSERT INTO events (session, {0}) SELECT ?, {0} FROM events WHERE session = ?",
-                           columns))
-      .bind(session)
-      .bind(original.id)
-      .run();
+  Journal(database_, session).copy_events(original.id);
   for (const StateRow& state : states(original.id)) {
     database_
         .prepare(
@@ -252,11 +247,10 @@ void Store::fork(const std::string& from, const std::string& to) {
 
 void Store::rename(const std::string& from, const std::string& to) {
   check_name(to);
+  remove_unfinished();
   Transaction transaction(database_);
   const SessionInfo session = get(from);
-  if (find(to))
-    fail(ErrorCode::invalid_argument, "session {}: there is one of that name already; choose another",
-         io::shown(to));
+  require_free(to);
   database_.prepare("UPDATE sessions SET name = ? WHERE id = ?").bind(to).bind(session.id).run();
   transaction.commit();
 }

@@ -57,6 +57,9 @@ struct SegmentRow {
   SegmentFile file;
 };
 
+// The segments of a state as its file names them: JSON.
+std::string segment_list(const std::vector<SegmentRow>& segments);
+
 class Store {
  public:
   // Makes folder and database where they are missing.
@@ -75,8 +78,7 @@ class Store {
 
   // A new session; throws invalid_argument where the name is taken or impossible. Not ready: not shown, and
   // removed when its maker dies.
-  std::int64_t create(const std::string& name, const Settings& settings, const std::string& forked_from,
-                      bool ready);
+  std::int64_t create(const std::string& name, const Settings& settings, bool ready);
   void set_ready(std::int64_t session);
   // As it is now, under another name; shares texts, states and segments.
   void fork(const std::string& from, const std::string& to);
@@ -98,6 +100,7 @@ class Store {
 
  private:
   SessionInfo read_info(const Statement& row);
+  void require_free(const std::string& name);  // throws invalid_argument
   void remove_rows(std::int64_t session);
   void remove_unfinished();
 

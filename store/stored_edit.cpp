@@ -16,6 +16,12 @@ bool can_be_undone(EventKind kind) {
   return kind == EventKind::text || kind == EventKind::turn || kind == EventKind::flush;
 }
 
+// A shape's id ends with the tokenizer's fingerprint (Engine::shape_id).
+std::string_view tokenizer_part(std::string_view shape_id) {
+  const std::size_t at = shape_id.rfind("-t");
+  return at == std::string_view::npos ? "" : shape_id.substr(at);
+}
+
 }  // namespace
 
 void StoredSession::undo(std::int64_t n) {
@@ -46,7 +52,7 @@ void StoredSession::undo(std::int64_t n) {
     store_->release_segments();
     transaction.commit();
     load();
-    words_->follow(session_->record());
+    index_words();
     store_->remove_loose_files(info_.id);
   });
 }
@@ -134,9 +140,12 @@ void StoredSession::commit_remade(StoredEvent event, const std::vector<std::int6
       .bind(now.delta)
       .bind(info_.id)
       .run();
-  TextIndex(database, info_.id).follow(session_->record());
+  TextIndex words(database, info_.id);
+  words.follow(session_->record());
+  words.stands_at(position());
   transaction.commit();
   finish_state(fresh);
+  broken_ = false;
 }
 
 ForgetReport StoredSession::forget(const std::string& source, bool exact) {
@@ -185,10 +194,17 @@ void rebuild_session(Store& store, engine::Engine& engine, const std::string& na
   if (info.settings.dtype != engine.layout().dtype)
     fail(ErrorCode::model_mismatch, "session {}: its memory is kept as {}, this engine keeps {}",
          io::shown(name), dtype_name(info.settings.dtype), dtype_name(engine.layout().dtype));
+  for (const StoredEvent& event : session.journal().events())
+    if (event.kind == EventKind::import)
+      fail(ErrorCode::invalid_argument,
+           "session {}: it was imported without a journal, so its texts cannot be written again",
+           io::shown(name));
   session.load({.states_before = std::numeric_limits<std::int64_t>::min(),
                 .recalled_before = std::numeric_limits<std::int64_t>::min(),
                 .without = {},
-                .by_bytes = info.settings.shape_id != engine.shape_id()});
+                .cut_anew = info.settings.shape_id != engine.shape_id(),
+                .other_ids = tokenizer_part(info.settings.shape_id) != tokenizer_part(engine.shape_id())});
+  session.broken_ = true;  // until all of it is committed
   session.commit_remade(
       {.kind = EventKind::rebuild, .details = io::Json{{"from_weights", info.settings.weights_id}}.dump()},
       {});

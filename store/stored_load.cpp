@@ -30,6 +30,7 @@ class Snapshot {
 }  // namespace
 
 void StoredSession::load(const Replay& how) {
+  broken_ = true;
   open_document_.reset();
   continued_.reset();
   renewed_.clear();
@@ -38,6 +39,7 @@ void StoredSession::load(const Replay& how) {
   for (int attempt = 1; !load_from(how, attempt < kAttempts && !lock_); ++attempt) {
   }
   if (lock_) listen();
+  broken_ = false;
 }
 
 bool StoredSession::load_from(const Replay& how, bool may_look_again) {
@@ -84,11 +86,8 @@ void StoredSession::load_state(const StateRow& row) {
   if (static_cast<std::int64_t>(std::filesystem::file_size(path)) != row.size)
     fail(ErrorCode::corrupt, "{}: {} bytes expected", path.string(), row.size);
   const std::vector<SegmentRow> rows = store_->segments(row.id);
-  io::Json manifest = io::Json::array();
-  for (const SegmentRow& segment : rows)
-    manifest.push_back({segment.file.file, segment.file.size, segment.file.header});
   const auto listed = file.metadata().find("segments");
-  if (listed == file.metadata().end() || listed->second != manifest.dump())
+  if (listed == file.metadata().end() || listed->second != segment_list(rows))
     fail(ErrorCode::corrupt, "{}: lists other segments than the database", path.string());
   engine::StateParts parts;
   SavedSegments saved;
@@ -161,16 +160,41 @@ void StoredSession::replay_event(const StoredEvent& event, const Replay& how) {
   if (event.kind == EventKind::flush) session_->replay(engine::Flushed{}, true);
 }
 
-void StoredSession::replay_text(StoredEvent event, const Replay& how) {
-  const StoredSource source = journal_.source(event.source.value_or(0));
-  if (how.by_bytes && source.ids.empty() && source.speaker == engine::Speaker::document) {
+// Where an event's text begins and ends in tokens, under sizes or a tokenizer that it was not written with.
+void StoredSession::find_places(StoredEvent& event, const StoredSource& source, bool other_ids) const {
+  if (other_ids && !source.ids.empty())
+    fail(ErrorCode::invalid_argument,
+         "session {}: {} was given as token ids, which another tokenizer does not share; forget it first",
+         io::shown(info_.name), io::shown(source.name));
+  if (other_ids) {
     const auto ends = engine_->tokenizer().encode_with_offsets(source.text).ends;
     const auto tokens_before = [&](std::int64_t byte) {
-      return std::upper_bound(ends.begin(), ends.end(), byte) - ends.begin();
+      return byte == 0 ? 0 : std::upper_bound(ends.begin(), ends.end(), byte) - ends.begin();
     };
-    event.token_begin = event.byte_begin == 0 ? 0 : tokens_before(event.byte_begin);
+    event.token_begin = tokens_before(event.byte_begin);
     event.token_end = tokens_before(event.byte_end);
-    renewed_.push_back(event);
+  }
+  // What goes on begins where its first part has ended now.
+  const auto before = std::find_if(renewed_.rbegin(), renewed_.rend(), [&](const StoredEvent& e) {
+    return e.kind == EventKind::text && e.source == event.source;
+  });
+  if (event.token_begin == 0 || before == renewed_.rend()) return;
+  event.token_begin = before->token_end;
+  event.token_end = std::max(event.token_begin, event.token_end);
+  event.byte_begin = before->byte_end;
+}
+
+void StoredSession::replay_text(StoredEvent event, const Replay& how) {
+  const StoredSource source = journal_.source(event.source.value_or(0));
+  const bool anew = how.cut_anew && source.speaker == engine::Speaker::document;
+  if (anew) {
+    find_places(event, source, how.other_ids);
+    session_->set_event_sink([&](const engine::Event& told) {
+      const auto& taken = std::get<engine::TextTaken>(told);
+      event.token_end = taken.token_end;
+      event.byte_end = taken.byte_end;
+      event.complete = taken.complete;
+    });
   }
   engine::TextTaken text{.source = source.name,
                          .speaker = source.speaker,
@@ -181,31 +205,39 @@ void StoredSession::replay_text(StoredEvent event, const Replay& how) {
                          .complete = event.complete};
   if (event.number == position_)
     text.token_begin = position_token_;  // the rest of what a state has the start of
-  session_->replay(text, true);
+  // Where chunks became longer, the first part of a document may have reached its end.
+  const bool nothing_left = text.token_begin > 0 && text.token_begin == text.token_end;
+  if (!nothing_left) session_->replay(text, true);
+  session_->set_event_sink({});
+  if (anew) renewed_.push_back(event);
   note_sources({source.id});
 }
 
 void StoredSession::replay_turn(StoredEvent event, const Replay& how) {
-  const bool as_recalled = event.number < how.recalled_before && !how.by_bytes;
+  const bool as_recalled = event.number < how.recalled_before;
   const StoredSource message = journal_.source(event.source.value_or(0));
   const StoredSource answer = journal_.source(event.answer.value_or(0));
   const io::Json details = io::Json::parse(event.details);
-  if (how.by_bytes) event.answer_ids = engine_->tokenizer().encode(answer.text);
   const std::string recall = details.value("recall", "");
   const auto reread = details.value("reread", std::vector<std::int64_t>());
+  auto answer_read = details.value("answer_read", std::int64_t{0});
+  if (how.other_ids) {
+    const bool to_its_end = answer_read == std::ssize(event.answer_ids);
+    event.answer_ids = engine_->tokenizer().encode(answer.text);
+    answer_read = std::max<std::int64_t>(0, std::ssize(event.answer_ids) - (to_its_end ? 0 : 1));
+  }
   const engine::TurnTaken turn{.message = message.text,
                                .answer = answer.text,
                                .answer_ids = event.answer_ids,
-                               .answer_read = how.by_bytes
-                                                  ? static_cast<std::int64_t>(event.answer_ids.size())
-                                                  : details.value("answer_read", std::int64_t{0}),
+                               .answer_read = answer_read,
                                .recall = recall,
                                .recalled_births = event.recalled_births,
                                .reread = reread};
   if (!as_recalled)
     session_->set_event_sink([&](const engine::Event& told) {
-      const auto& births = std::get<engine::TurnTaken>(told).recalled_births;
-      event.recalled_births.assign(births.begin(), births.end());
+      const auto& taken = std::get<engine::TurnTaken>(told);
+      event.recalled_births.assign(taken.recalled_births.begin(), taken.recalled_births.end());
+      event.details = details_of(taken);
     });
   session_->replay(turn, as_recalled);
   session_->set_event_sink({});

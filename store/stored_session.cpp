@@ -4,7 +4,6 @@
 #include <map>
 
 #include "mplus/core/error.h"
-#include "mplus/io/json.h"
 #include "mplus/io/names.h"
 #include "mplus/store/blob.h"
 
@@ -20,7 +19,7 @@ SessionInfo found_or_made(Store& store, engine::Engine& engine, const std::strin
            "session {}: this model is a plain decoder without a memory; name a delta for it",
            io::shown(name));
     try {
-      store.create(name, settings_of(engine, seed), "", true);
+      store.create(name, settings_of(engine, seed), true);
     } catch (const Error& error) {  // another process may have been quicker
       if (error.code() != ErrorCode::invalid_argument || !store.find(name)) throw;
     }
@@ -54,7 +53,7 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::st
   replayed_events_ = position_ - state_position_;
   if (!lock_) return;
   words_ = std::make_unique<TextIndex>(store.database(), info_.id);
-  words_->follow(session_->record());
+  index_words();
 }
 
 StoredSession::~StoredSession() {
@@ -104,7 +103,6 @@ void StoredSession::read_again() {
   try {
     load();
   } catch (const std::exception& error) {
-    broken_ = true;
     warn(fmt::format("session {}: {}", io::shown(info_.name), error.what()));
   }
 }
@@ -141,6 +139,7 @@ void StoredSession::take(const engine::Event& event) {
     position_token_ = 0;
   }
   words_->follow_newest(session_->record());
+  words_->stands_at(position());
   transaction.commit();
   if (session_->memory().updates() - state_updates_ < options_.state_every) return;
   try {
@@ -188,16 +187,12 @@ void StoredSession::take_turn(const engine::TurnTaken& turn) {
   };
   const std::int64_t message = add(engine::Speaker::user, turn.message);
   const std::int64_t answer = add(engine::Speaker::assistant, turn.answer);
-  position_ = journal_.append(
-      {.kind = EventKind::turn,
-       .source = message,
-       .answer = answer,
-       .answer_ids = {turn.answer_ids.begin(), turn.answer_ids.end()},
-       .recalled_births = {turn.recalled_births.begin(), turn.recalled_births.end()},
-       .details = io::Json{{"answer_read", turn.answer_read},
-                           {"recall", std::string(turn.recall)},
-                           {"reread", std::vector<std::int64_t>(turn.reread.begin(), turn.reread.end())}}
-                      .dump()});
+  position_ = journal_.append({.kind = EventKind::turn,
+                               .source = message,
+                               .answer = answer,
+                               .answer_ids = {turn.answer_ids.begin(), turn.answer_ids.end()},
+                               .recalled_births = {turn.recalled_births.begin(), turn.recalled_births.end()},
+                               .details = details_of(turn)});
   position_token_ = 0;
   ++turns_since_state_;
   note_sources({message, answer});
@@ -245,21 +240,18 @@ std::int64_t StoredSession::flush() {
   return change([&] { return session_->flush(); });
 }
 
+void StoredSession::index_words() {
+  words_->follow(session_->record());
+  if (!words_->is_at(position())) words_->stands_at(position());
+}
+
 void StoredSession::serve_words(engine::GenerateOptions& options) {
   if (!words_ && TextIndex::exists(store_->database(), info_.id))
     words_ = std::make_unique<TextIndex>(store_->database(), info_.id);
+  if (words_ && words_->is_at(position())) return words_->serve(options);
   // A reader does not change what a writer may be adding to.
-  if (!words_ || (!lock_ && !words_->differences(session_->record()).empty()))
-    words_ = std::make_unique<TextIndex>();
-  if (!lock_) return words_->serve(options, session_->record());
-  // Events keep a writer's index in step. What a turn writes before it is in the journal must not get into
-  // it.
-  options.words = [this](std::string_view question) -> memory::Prior {
-    return [scores = words_->query(question)](std::int64_t chunk) {
-      const auto at = scores.find(chunk);
-      return at == scores.end() ? 0.0 : at->second;
-    };
-  };
+  if (!own_words_) own_words_ = std::make_unique<TextIndex>();
+  own_words_->serve(options, session_->record());
 }
 
 void StoredSession::note_recall(const engine::Answer& answer) {

@@ -114,7 +114,8 @@ class StoredSession {
     std::int64_t recalled_before =
         std::numeric_limits<std::int64_t>::max();  // turns from here on recall anew
     std::vector<std::int64_t> without = {};        // sources that are left out
-    bool by_bytes = false;                         // another tokenizer: ids and token places are found anew
+    bool cut_anew = false;   // other sizes: a document that was stopped is stopped at another place
+    bool other_ids = false;  // another tokenizer: places are known by their bytes only
   };
   // The newest sound state, then the events behind it.
   void load() { load(Replay{}); }
@@ -126,6 +127,7 @@ class StoredSession {
   std::vector<StoredEvent> events_to_replay() const;
   void replay_events(const Replay& how);
   void replay_event(const StoredEvent& event, const Replay& how);
+  void find_places(StoredEvent& event, const StoredSource& source, bool other_ids) const;
   void replay_text(StoredEvent event, const Replay& how);
   void replay_turn(StoredEvent event, const Replay& how);
   // Runs a change; if it fails half-way the session is read again from what is durable.
@@ -140,6 +142,9 @@ class StoredSession {
     }
   }
   void read_again();
+
+  TextIndex::Place position() const { return {position_, position_token_}; }
+  void index_words();
 
   void take(const engine::Event& event);
   void take_text(const engine::TextTaken& text);
@@ -186,9 +191,10 @@ class StoredSession {
   std::optional<std::int64_t> continued_;      // the source of the document that goes on
   std::int64_t state_position_ = -1, state_updates_ = 0, turns_since_state_ = 0;  // of the newest state
   std::int64_t replayed_events_ = 0;
-  std::unique_ptr<TextIndex> words_;  // in the store; or in this process, if that one is not in step
-  std::vector<StoredEvent> renewed_;  // turns that recalled anew, texts whose tokens were found anew
-  bool broken_ = false;               // could not be read again after a failure
+  std::unique_ptr<TextIndex> words_;      // in the store: events keep it in step
+  std::unique_ptr<TextIndex> own_words_;  // in this process: of a reader that the store's has left behind
+  std::vector<StoredEvent> renewed_;      // turns that recalled anew, texts whose tokens were found anew
+  bool broken_ = true;                    // not, or no longer, what the store holds: nothing of it is saved
 };
 
 // Writes a session's texts again, under the engine's weights (another delta, model or tokenizer).

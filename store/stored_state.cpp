@@ -3,7 +3,6 @@
 #include <random>
 
 #include "mplus/core/error.h"
-#include "mplus/io/json.h"
 #include "mplus/store/stored_session.h"
 
 namespace mplus::store {
@@ -76,15 +75,14 @@ StoredSession::NewState StoredSession::write_state_files() {
   NewState fresh;
   fresh.segments = write_segments();
   fresh.file = new_file_name(info_.id);
-  io::Json manifest = io::Json::array();
-  for (const NewState::Use& use : fresh.segments)
-    manifest.push_back({use.row.file.file, use.row.file.size, use.row.file.header});
+  std::vector<SegmentRow> rows;
+  for (const NewState::Use& use : fresh.segments) rows.push_back(use.row);
   session_->save_state(store_->state_path(fresh.file),
                        {.metadata = {{"session", info_.name},
                                      {"event", std::to_string(position_)},
                                      {"token", std::to_string(position_token_)},
                                      {"sources", std::to_string(source_ids_.size())},
-                                     {"segments", manifest.dump()}},
+                                     {"segments", segment_list(rows)}},
                         .integers = {{"source_ids", source_ids_}}});
   fresh.size = static_cast<std::int64_t>(std::filesystem::file_size(store_->state_path(fresh.file)));
   return fresh;

@@ -40,6 +40,10 @@ class Savepoint {
 
 std::string table_of(std::int64_t session) { return fmt::format("words_{}", session); }
 
+bool has_table(Database& database, std::string_view name) {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(name).step();
+}
+
 std::int64_t fingerprint(std::string_view text) {
   return static_cast<std::int64_t>(io::xxh3(std::as_bytes(std::span(text))));
 }
@@ -70,14 +74,15 @@ void TextIndex::create() {
 }
 
 bool TextIndex::exists(Database& database, std::int64_t session) {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(table_of(session)).step();
+  return has_table(database, table_of(session));
 }
 
 void TextIndex::drop(Database& database, std::int64_t session) {
   database.execute("PRAGMA secure_delete = ON");
   database.execute(fmt::format("DROP TABLE IF EXISTS {}", table_of(session)));
-  if (database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'word_chunks'") > 0)
-    database.prepare("DELETE FROM word_chunks WHERE session = ?").bind(session).run();
+  for (const char* table : {"word_chunks", "word_places"})
+    if (has_table(database, table))
+      database.prepare(fmt::format("DELETE FROM {} WHERE session = ?", table)).bind(session).run();
 }
 
 void TextIndex::insert(std::int64_t chunk, const std::string& form) {
@@ -221,19 +226,44 @@ std::vector<std::int64_t> TextIndex::differences(const engine::Record& record) c
   return chunks;
 }
 
-void TextIndex::serve(engine::GenerateOptions& options, const engine::Record& record) {
-  options.words = [this, &record](std::string_view question) -> memory::Prior {
+void TextIndex::stands_at(const Place& place) {
+  database_->execute(
+      "CREATE TABLE IF NOT EXISTS word_places (session INTEGER PRIMARY KEY, event INTEGER NOT NULL, token "
+      "INTEGER NOT NULL)");
+  database_->prepare("INSERT OR REPLACE INTO word_places VALUES (?, ?, ?)")
+      .bind(session_)
+      .bind(place.event)
+      .bind(place.token)
+      .run();
+}
+
+bool TextIndex::is_at(const Place& place) const {
+  if (!has_table(*database_, "word_places")) return false;  // written by an older program
+  auto row = database_->prepare("SELECT 1 FROM word_places WHERE session = ? AND event = ? AND token = ?");
+  return row.bind(session_).bind(place.event).bind(place.token).step();
+}
+
+void TextIndex::serve(engine::GenerateOptions& options, std::function<void()> before_asking) {
+  options.words = [this, before_asking](std::string_view question) -> memory::Prior {
     using Scores = std::optional<std::unordered_map<std::int64_t, double>>;
-    return [this, &record, text = std::string(question),
+    return [this, before_asking, text = std::string(question),
             scores = std::make_shared<Scores>()](std::int64_t chunk) {
       if (!*scores) {
-        follow(record);
+        before_asking();
         *scores = query(text);
       }
       const auto at = (*scores)->find(chunk);
       return at == (*scores)->end() ? 0.0 : at->second;
     };
   };
+}
+
+void TextIndex::serve(engine::GenerateOptions& options) {
+  serve(options, [] {});
+}
+
+void TextIndex::serve(engine::GenerateOptions& options, const engine::Record& record) {
+  serve(options, [this, &record] { follow(record); });
 }
 
 }  // namespace mplus::store

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,8 +49,18 @@ class TextIndex {
   // Chunks whose text is not what the index holds of it.
   std::vector<std::int64_t> differences(const engine::Record& record) const;
 
-  // Recall asks this index with the words of the question; it is looked at, and brought in step with the
-  // record, when a rule first wants to know. Index and record must outlive the reads.
+  // Where in a journal the index stands, for whoever wants to know whether it is in step without a look at
+  // every chunk. Inside the transaction that brings it there.
+  struct Place {
+    std::int64_t event = -1, token = 0;
+  };
+  void stands_at(const Place& place);
+  bool is_at(const Place& place) const;
+
+  // Recall asks this index with the words of the question, when a rule first wants to know. It must outlive
+  // the reads.
+  void serve(engine::GenerateOptions& options);
+  // The same, brought in step with the record before it is asked.
   void serve(engine::GenerateOptions& options, const engine::Record& record);
 
  private:
@@ -58,6 +69,7 @@ class TextIndex {
     std::string text;
     bool known;  // replaces or removes what is there
   };
+  void serve(engine::GenerateOptions& options, std::function<void()> before_asking);
   std::vector<Change> changes(const engine::Record& record) const;
   void create();
   void insert(std::int64_t chunk, const std::string& form);

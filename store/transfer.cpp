@@ -165,7 +165,7 @@ void import_session(Store& store, engine::Engine& engine, const std::filesystem:
   auto loaded = std::make_unique<engine::Session>(engine::Session::load(engine, path));
   const Settings settings = settings_of(engine, loaded->seed());
   SessionInfo info;
-  info.id = store.create(name, settings, "", false);
+  info.id = store.create(name, settings, false);
   info.name = name;
   info.settings = settings;
   StoredSession session(store, engine, info, {}, StoredSession::NotLoaded{});
