@@ -29,6 +29,18 @@ def plain_environment(**more):
     return environment | {"LC_ALL": "C.UTF-8"} | {k: str(v) for k, v in more.items()}
 
 
+def ordinary_user():
+    """What to run a program through so that permissions of files bind it; None: root, and nothing takes its power away."""
+    if os.geteuid() != 0:
+        return ()
+    drop = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    allowed = shutil.which(drop[0]) and subprocess.run([*drop, "true"], capture_output=True).returncode == 0
+    return drop if allowed else None
+
+
+ORDINARY_USER = ordinary_user()
+
+
 class ProgramTest(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="mplus-cli-"))
@@ -39,8 +51,9 @@ class ProgramTest(unittest.TestCase):
         """Runs to the end. A signal's death, a wrong exit code or an escape byte in a pipe is a failure."""
         if isinstance(stdin, str):
             stdin = stdin.encode()
-        done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=TIMEOUT,
-                              cwd=self.folder, env=options.pop("env", self.environment), **options)
+        done = subprocess.run([*options.pop("through", ()), PROGRAM, *map(str, arguments)], input=stdin,
+                              capture_output=True, timeout=TIMEOUT, cwd=self.folder,
+                              env=options.pop("env", self.environment), **options)
         said = f"mplus {' '.join(map(str, arguments))[:300]}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         self.assertGreaterEqual(done.returncode, 0, said)
         if expect is not None:
