@@ -54,7 +54,7 @@ void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows 
   AlignedVector<float> out(static_cast<std::size_t>(T * outputs));
   Context context(pool(), numerics);
   std::int64_t copy = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data()};
     linear(context, out.data(), x.data(), T, w, {.rows = rows});
     benchmark::DoNotOptimize(out.data());
@@ -72,14 +72,14 @@ void bench_attend(benchmark::State& state) {
   AlignedVector<float> out(q.size());
   Context context(pool(), Numerics::exact);
   std::int64_t at = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const KvCache cache{keys.data() + at * layer, values.data() + at * layer, rows, rows};
     attend(context, out.data(), q.data(), T, cache, shape);
     benchmark::DoNotOptimize(out.data());
     at = (at + 1) % layers;
   }
-  const auto pairs = static_cast<double>(T * (rows - T) + T * (T + 1) / 2);
-  rates(state, 4.0 * pairs * static_cast<double>(shape.heads * shape.head_size),
+  const std::int64_t pairs = T * (rows - T) + T * (T + 1) / 2;
+  rates(state, 4.0 * static_cast<double>(pairs * shape.heads * shape.head_size),
         8.0 * static_cast<double>(layer));
 }
 
@@ -89,7 +89,7 @@ void bench_retrieval(benchmark::State& state, DType dtype) {
   const auto keys = weight_bytes(dtype, n, d_r);
   std::vector<float> scores(static_cast<std::size_t>(n));
   Context context(pool(), Numerics::exact);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     retrieval_scores(context, scores.data(), q.data(), T, keys.data(), dtype, n, d_r);
     benchmark::DoNotOptimize(scores.data());
   }

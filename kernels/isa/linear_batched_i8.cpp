@@ -1,5 +1,6 @@
 // out[T,o] with int8 activations: inside a block of 32 the products are integers and exact; block results
 // meet their scales in f32, in the order of the blocks.
+#include <algorithm>
 #include <utility>
 
 #include "mplus/kernels/isa/kernels.h"
@@ -67,7 +68,7 @@ MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* 
 
 template <int M, DType kType>
 MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t t, std::int64_t row0) {
-  constexpr int kTogether = M < 4 ? M : 4;
+  constexpr int kTogether = std::min(M, 4);
   const QuantisedRows& x = job.quantised;
   const std::int64_t blocks = job.inputs / 32;
   const std::int64_t first = t / x.group * blocks * kTerms * x.group + t % x.group;
