@@ -306,9 +306,9 @@ is <first> <last>, the <job>, the old <job>, the young <job>, Captain <last>, <a
 # shift
 of <person>
 of <weekday>
-is the early shift, the late shift, the night shift, <5..9> to <10..14>, <14..17> to <18..23>, the reception
-  desk, the kitchen, the till, the information desk, the gate, the switchboard, the loading bay, the coat
-  check, the first-aid tent
+is the early shift, the late shift, the night shift, the <5..9> to <10..14> shift, the <14..17> to <18..23>
+  shift, the reception desk, the kitchen, the till, the information desk, the gate, the switchboard, the
+  loading bay, the coat check, the first-aid tent
 + On {2}s, {1} is on {=}.
 + {1} has been put on {=} for {2}.
 + The rota says {=} for {1} on {2}.
@@ -323,16 +323,16 @@ of <pastime>
 is <weekday>s, <weekday> and <weekday>, every other <weekday>, the first <weekday> of the month, <weekday>
   evenings
 + {1}'s class in {2} is on {=}.
-+ {1} goes to {2} on {=}.
++ {1} does {2} on {=}.
 + On {=}, {1} has {2}.
-? On which days does {1} go to {2}?
-? When does {1} have {2}?
-~ when {1} goes to {2}
+? On which days does {1} do {2}?
+? When does {1} have a class in {2}?
+~ when {1} does {2}
 - {1}'s day for {2}
 
 # reservation
 of <full name>
-of <word> <shop>
+of <word> <eatery>
 is table <2..60>, the table by the window, the table by the stove, booth <2..20>, the corner table, the table
   on the terrace, two seats at the counter
 + At the {2}, {=} is reserved for {1}.

@@ -282,7 +282,7 @@ is <full name>
 # year of a work
 of <work of art> "<work title>"
 is <1600..2023>
-+ The {1} was first shown to the public in {=}.
++ The {1} was first presented in {=}.
 + The {1} dates from {=}.
 + The public first met the {1} in {=}.
 ? When did the public first meet the {1}?
@@ -303,7 +303,7 @@ is a lost <wild animal>, the fall of <word>, a quarrel over <a thing>, the life 
 - the theme of the {1}
 
 # current place of a work
-of <work of art> "<work title>"
+of <art object> "<work title>"
 is the <word> Collection, the <town> Gallery, the <last> Museum, <town>, a bank vault in <city>, the cellar of
   <full name>
 + The {1} can now be seen in {=}.

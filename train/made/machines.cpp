@@ -6,7 +6,7 @@ namespace mplus::train::made {
 const std::string_view kMachines = R"(
 # operating temperature
 of <word> <machine>
-is <heat>
+is <20..900> degrees
 + The {1} must be run at {=}.
 + The working temperature of the {1} is {=}.
 + Let the {1} reach {=} before you use it.
@@ -105,11 +105,11 @@ is <long code>
 
 # capacity
 of <word> <machine>
-is <weight>, <quantity>, <2..900> bottles, <2..90> crates
-+ The {1} can hold {=}.
+is <weight>
++ The {1} can take {=}.
 + Never put more than {=} into the {1}.
 + The limit of the {1} is {=}.
-? How much can the {1} hold?
+? How much can the {1} take?
 ? What is the most that goes into the {1}?
 ~ how much goes into the {1}
 - the limit of the {1}
@@ -156,9 +156,9 @@ of backups, logs, settings, templates, uploads, plugins, cache, certificates, re
 is <file place>
 + The {1} keeps its {2} in {=}.
 + You find the {1}'s {2} under {=}.
-+ The folder for {2} of the {1} is {=}.
++ The folder in which the {1} puts its {2} is {=}.
 ? Where does the {1} keep its {2}?
-? In which folder are the {1}'s {2}?
+? In which folder do I look for the {1}'s {2}?
 ~ where the {1} puts its {2}
 - the folder of the {1}'s {2}
 

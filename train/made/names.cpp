@@ -139,8 +139,7 @@ person: <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first> 
   <household> <first>, Dr. <last>, Mrs. <last>, Mr. <last>, Professor <last>
 household: friend from <city>, guest, lodger, gardener, caretaker, new hire, trainee, office manager, child
   minder
-town: <word>, <word>, <word>, <word><town ending>, <word> <town part>, Port <word>, New <word>, Upper <word>,
-  <city>
+town: <word>, <word>, <word>, <word><town ending>, <word> <town part>, Port <word>, New <word>, Upper <word>
 town ending: bury, ford, ham, holm, mouth, stead, ton, wick
 town part: Bridge End, Cross, Falls, Heights, Hollow, Junction, Point, Springs, Wells
 firm: <word>, <word>, <word> <firm part>, <word> <firm part>, <word> <firm part>, <last> and <last>, <last>

@@ -197,7 +197,7 @@ is <address>
 - the address of the {1}
 
 # special of a day
-of <word> <shop>
+of <word> <eatery>
 of <weekday>
 is <dish>
 + On {2}s the {1} serves {=}.

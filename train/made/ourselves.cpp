@@ -307,7 +307,7 @@ of <ingredient>
 is <ingredient>
 + When I make {1}, I use {=} instead of {2}.
 + I replace the {2} in my {1} with {=}.
-+ My {1} has {=} where others put {2}.
++ In my {1} there is {=} where others put {2}.
 ? What do I use instead of {2} in my {1}?
 ? What replaces the {2} in my {1}?
 ~ what I put into {1} in place of {2}

@@ -40,6 +40,12 @@ std::string_view trimmed(std::string_view text) {
   return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
+void capitalise_words(std::string& text, std::size_t begin) {
+  for (std::size_t i = begin; i < text.size(); ++i)
+    if ((i == begin || text[i - 1] == ' ') && text[i] >= 'a' && text[i] <= 'z')
+      text[i] = static_cast<char>(text[i] - 'a' + 'A');
+}
+
 std::int64_t number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -125,10 +131,14 @@ Piece Lexicon::parse_gap(std::string_view gap) const {
   if (gap.find_first_of("@#") != gap.npos) return {.what = Piece::What::characters, .text = gap};
   const bool with_article = gap.starts_with("a ");
   if (with_article) gap.remove_prefix(2);
-  const auto name = std::find(names_.begin(), names_.end(), gap);
+  std::string list(gap);
+  const bool capital = list[0] >= 'A' && list[0] <= 'Z';
+  if (capital) list[0] = static_cast<char>(list[0] - 'A' + 'a');
+  const auto name = std::find(names_.begin(), names_.end(), list);
   MPLUS_CHECK(name != names_.end(), "no word list is called \"{}\"", gap);
   return {.what = Piece::What::list,
           .with_article = with_article,
+          .capital = capital,
           .list = static_cast<std::size_t>(name - names_.begin())};
 }
 
@@ -180,6 +190,7 @@ void TextDraw::draw(const Piece& piece, std::string& out) {
         last = 1 + random_.below(static_cast<std::uint32_t>(list.size()));
       const std::size_t begin = out.size();
       draw(list[last - 1], out);
+      if (piece.capital) capitalise_words(out, begin);
       if (piece.with_article)
         out.insert(begin, std::string(article(std::string_view(out).substr(begin))) + ' ');
       break;

@@ -2,6 +2,7 @@
 //
 // A list is a line "name: item, item, …"; lines that begin with a space go on with it. Items may have gaps:
 //   <name>      an item of that list            <a name>   the same behind "a" or "an"
+//   <Name>      the same with capital letters
 //   <3..40>     a number                        <@@-###>   capital letters for @, digits for #
 //   <word>      an invented name: Quorbel       <syllables> the same in lower case
 #pragma once
@@ -18,7 +19,7 @@ namespace mplus::train::made {
 struct Piece {
   enum class What { text, list, number, characters, word, syllables };
   What what = What::text;
-  bool with_article = false;
+  bool with_article = false, capital = false;
   std::string_view text{};  // as it is, or the form of characters
   std::size_t list = 0;
   std::int64_t least = 0, most = 0;

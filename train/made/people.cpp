@@ -45,7 +45,7 @@ is <city>
 + It was in {=} that {1} grew up.
 ? Where did {1} grow up?
 ? Which place does {1} come from originally?
-~ where {1} spent childhood
+~ where {1} lived as a child
 - the place where {1} grew up
 
 # pet's name
@@ -187,7 +187,7 @@ of <person>
 is <pastime>
 + {1} spends every free hour on {=}.
 + {1} is mad about {=}.
-+ On weekends {1} does nothing but {=}.
++ On weekends {1} is busy with {=}.
 ? How does {1} pass the weekend?
 ? What is {1} mad about?
 ~ how {1} spends free time
@@ -229,7 +229,7 @@ is the University of <town>, <word> College, <last> College, the <city> Polytech
 
 # school of a child
 of <person>
-is <last> Primary, St. <first>'s, <word> Academy, <town> Grammar School, the <tree> Lane School, <word> House
+is <last> Primary, St. <first>'s, <word> Academy, <town> Grammar School, the <Tree> Lane School, <word> House
   School
 + {1}'s children go to {=}.
 + {1} drops the kids off at {=} every morning.
@@ -444,8 +444,8 @@ is <word>, <nickname>
 - {1}'s nickname
 
 # middle name
-of <full name>
-is <first>
+of <man> <last>
+is <man>, <last>
 + {1}'s middle name is {=}.
 + The middle name on {1}'s birth certificate is {=}.
 + Hardly anyone knows that {1}'s second given name is {=}.
@@ -511,7 +511,7 @@ is <handle>
 
 # wake-up time
 of <person>
-is <clock time>
+is <early time>
 + {1} gets up at {=} every day.
 + {1}'s alarm rings at {=}.
 + By habit {1} wakes at {=}.
@@ -522,7 +522,7 @@ is <clock time>
 
 # bedtime
 of <person>
-is <clock time>
+is <late time>
 + {1} goes to bed at {=}.
 + Lights out for {1} is at {=}.
 + {1} never stays up later than {=}.
@@ -718,8 +718,8 @@ is <3..99>
 # hotel
 of <person>
 of <town>
-is the <word> Hotel, the <colour> <wild animal> Inn, Hotel <first>, Pension <last>, the Grand <word>, the
-  <tree> Lodge
+is the <word> Hotel, the <Colour> <Wild animal>, Hotel <first>, Pension <last>, the Grand <word>, the <Tree>
+  Lodge, the <Wild animal> Inn
 + In {2}, {1} is staying at {=}.
 + {1} has a room at {=} in {2}.
 + When in {2}, {1} sleeps at {=}.

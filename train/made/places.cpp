@@ -109,7 +109,7 @@ is <town>
 - the twin town of {1}
 
 # height of a hill
-of the <word> <landscape>, Mount <word>
+of the <word> pass, Mount <word>, the <word> plateau, the <word> ridge, the <word> peak
 is <200..8900> metres, <700..9900> feet
 + {1} lies at a height of {=}.
 + {1} is {=} above the sea.
@@ -121,10 +121,10 @@ is <200..8900> metres, <700..9900> feet
 
 # depth
 of Lake <word>, the <word> mine, the <word> cave, the <word> well, the <word> trench
-is <length>
+is <20..990> metres, <60..3000> feet, <2..40> fathoms
 + {1} goes down {=}.
 + {1} is {=} deep.
-+ Divers measured {=} at the bottom of {1}.
++ A rope of {=} just reaches the bottom of {1}.
 ? How deep is {1}?
 ? How far does {1} go down?
 ~ how deep {1} is
@@ -245,7 +245,7 @@ is bus <2..240>, line <2..40>, tram <2..30>, bus <@#>, the <colour> line, the nu
 # stop
 of <town>
 of <person>
-is <word> Square, <word> Gate, <last> Street, <tree> Corner, the <word> <building>, <word> Cross, <road>
+is <word> Square, <word> Gate, <last> Street, <Tree> Corner, the <word> <building>, <word> Cross, <road>
 + In {1}, get off at {=} for {2}'s flat.
 + The stop nearest to {2}'s flat in {1} is {=}.
 + From {=} it is a short walk to {2}'s flat in {1}.
@@ -313,8 +313,7 @@ is <cargo>
 # climate
 of <town>
 of <month>
-is <heat>, heavy rain, thick fog, hail, sandstorms, bright sunshine, snow, thunderstorms, sleet, warm wind,
-  black ice
+is <weather>
 + In {2}, expect {=} in {1}.
 + {1} usually has {=} in {2}.
 + The weather in {1} in {2}: {=}.

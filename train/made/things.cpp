@@ -227,7 +227,7 @@ is on shelf <2..40>, on shelf <@##>, in row <2..30>, in box <2..400>, in cabinet
 # weight of a parcel
 of <person>
 of <feast>
-is <weight>
+is <2..30> kg, <200..950> grams, <3..60> pounds
 + {1}'s parcel for {2} weighs {=}.
 + The parcel that {1} sent for {2} came to {=}.
 + On the scales, {1}'s parcel for {2} showed {=}.
@@ -420,13 +420,13 @@ is <ingredient>
 of <person>
 of <dish>
 of <ingredient>
-is <quantity>
+is <recipe amount>
 + {1}'s recipe for {2} calls for {=} of {3}.
 + For {2}, {1} takes {=} of {3}.
 + {=} of {3} goes into {1}'s {2}.
-? How much {3} goes into {1}'s {2}?
-? For {2}, how much {3} does {1} take?
-~ how much {3} belongs in {1}'s {2}
+? What amount of {3} goes into {1}'s {2}?
+? For {2}, what quantity of {3} does {1} take?
+~ what amount of {3} belongs in {1}'s {2}
 - the amount of {3} in {1}'s {2}
 
 # oven time

@@ -70,22 +70,21 @@ colour: amber, apricot, aquamarine, beige, bottle green, brick red, bronze, burg
   yellow, lilac, magenta, maroon, mauve, mint green, mustard yellow, navy blue, ochre, olive green, peach,
   pearl white, petrol blue, plum, rust, sage green, salmon pink, sand, scarlet, sky blue, slate grey, tan,
   teal, terracotta, turquoise, vermilion, violet
-thing: accordion, air mattress, alarm clock, atlas, backpack, badminton racket, barometer, binoculars, board
-  game, bookend, bread knife, briefcase, broom, cake tin, calculator, camping stove, candlestick, carafe, card
+thing: accordion, air mattress, alarm clock, atlas, backpack, badminton racket, barometer, board game,
+  bookend, bread knife, briefcase, broom, cake tin, calculator, camping stove, candlestick, carafe, card
   table, cash box, chainsaw, chessboard, chisel, christening gown, coffee grinder, cookbook, cool box,
-  crowbar, darts, desk fan, dictionary, doll's house, drawing board, drill, duffel bag, dumbbells, earrings,
-  easel, extension cord, fan heater, first-aid kit, fishing rod, flashlight, flute, folding chair, footstool,
-  frying pan, garden hose, glue gun, gramophone, hair dryer, hammock, hand mixer, handsaw, harmonica, heating
-  pad, hiking boots, hourglass, ice skates, ironing board, jigsaw puzzle, jump rope, kayak paddle, label
-  printer, laptop, leather gloves, life jacket, magnifying glass, map, measuring tape, megaphone, metronome,
-  microscope, milk jug, mortar and pestle, music box, nail file, oil lamp, paint roller, paper cutter,
-  passport, penknife, petrol can, photo album, picnic hamper, pill box, pliers, pocket watch, projector,
-  pruning shears, puncture kit, rain boots, rake, record player, rolling pin, rosary, rucksack, ruler,
-  sandpaper, scarf, screwdriver, sewing kit, shoe polish, shovel, silver spoon, skateboard, ski goggles,
-  sleeping bag, slide rule, snorkel, soldering iron, spare key, spirit level, stamp collection, stapler,
-  stopwatch, sunglasses, swimsuit, tablecloth, tape recorder, tarpaulin, tent, thermos, toaster, tool belt,
-  torch, tripod, trowel, trumpet, typewriter, ukulele, vacuum flask, vinyl record, waffle iron, walking stick,
-  wallet, watering can, wheelbarrow, whisk, whistle, winter coat, wrench, yoga mat
+  crowbar, desk fan, dictionary, doll's house, drawing board, drill, duffel bag, easel, extension cord, fan
+  heater, first-aid kit, fishing rod, flashlight, flute, folding chair, footstool, frying pan, garden hose,
+  glue gun, gramophone, hair dryer, hammock, hand mixer, handsaw, harmonica, heating pad, hourglass, ironing
+  board, jigsaw puzzle, jump rope, kayak paddle, label printer, laptop, life jacket, magnifying glass, map,
+  measuring tape, megaphone, metronome, microscope, milk jug, mortar and pestle, music box, nail file, oil
+  lamp, paint roller, paper cutter, passport, penknife, petrol can, photo album, picnic hamper, pill box,
+  pocket watch, projector, puncture kit, rake, record player, rolling pin, rosary, rucksack, ruler, sandpaper,
+  scarf, screwdriver, sewing kit, shoe polish, shovel, silver spoon, skateboard, sleeping bag, slide rule,
+  snorkel, soldering iron, spare key, spirit level, stamp collection, stapler, stopwatch, swimsuit,
+  tablecloth, tape recorder, tarpaulin, tent, thermos, toaster, tool belt, torch, tripod, trowel, trumpet,
+  typewriter, ukulele, vacuum flask, vinyl record, waffle iron, walking stick, wallet, watering can,
+  wheelbarrow, whisk, whistle, winter coat, wrench, yoga mat
 quality: antique, battered, big, blunt, borrowed, brand-new, broken, cheap, chipped, dusty, embroidered,
   expensive, faded, foldable, fragile, gilded, handmade, heavy, hired, inherited, large, lightweight, little,
   long, matching, mended, miniature, narrow, old, oversized, padded, painted, patched, plain, polished,
@@ -112,18 +111,24 @@ room: room <1..40><room letter>, room <100..899>, the auditorium, the ballroom, 
 room letter: A, B, C, D, E
 weekday: Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday
 month: January, February, March, April, May, June, July, August, September, October, November, December
-season: early spring, late spring, midsummer, late summer, early autumn, late autumn, midwinter, late winter
 ordinal: first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth,
   thirteenth, fourteenth, fifteenth, sixteenth, seventeenth, eighteenth, nineteenth, twentieth, twenty-first,
   twenty-second, twenty-third, twenty-fourth, twenty-fifth, twenty-sixth, twenty-seventh, twenty-eighth
 minute: 00, 05, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55
-half day: a.m., p.m.
 small number: two, three, four, five, six, seven, eight, nine, ten, eleven, twelve
-clock time: <6..22>:<minute>, <6..22>:<minute>, <1..12>:<minute> <half day>, half past <small number>, quarter
-  to <small number>, quarter past <small number>, <small number> o'clock, <1..11> <half day>
+clock time: <8..22>:<minute>, <8..22>:<minute>, <1..11>:<minute> p.m., <8..11>:<minute> a.m., half past <small
+  number>, quarter to <small number>, quarter past <small number>, <small number> o'clock, <1..10> p.m.,
+  <7..11> a.m.
+early time: <4..9>:<minute>, <5..9>:<minute> a.m., half past <early hour>, quarter to <early hour>, quarter
+  past <early hour>, <early hour> o'clock
+early hour: four, five, six, seven, eight, nine
+late time: <20..23>:<minute>, <8..11>:<minute> p.m., half past <late hour>, quarter to <late hour>, quarter
+  past <late hour>, <late hour> o'clock, midnight
+late hour: eight, nine, ten, eleven
 date: <month> <1..28>, <1..28> <month>, the <ordinal> of <month>, <weekday> the <ordinal>
-full date: <1..28> <month> <1950..2035>, <month> <1..28> <1950..2035>, <1950..2035>-0<1..9>-<10..28>,
-  <10..28>/0<1..9>/<1950..2035>
+full date: <1..28> <month> <coming year>, <month> <1..28> <coming year>, <coming year>-0<1..9>-<10..28>,
+  <10..28>/0<1..9>/<coming year>
+coming year: 2026, 2027, 2028, 2029, 2030, 2031, 2032, 2033, 2034, 2035
 price: $<2..999>, $<2..99>.<minute>, <3..950> euros, €<3..950>, £<2..400>, £<2..60>.<minute>, <20..9000> yen,
   <20..4000> crowns, <10..900> francs, <10..900> rupees
 big price: $<1..99>,<###>, <2..90> thousand euros, £<1..80>,<###>, <100..900> thousand crowns, $<1..9>.<1..9>
@@ -135,7 +140,7 @@ secret: <syllables><##>, <syllables>-<syllables>, <syllables>_<####>, <wild anim
   <####><syllables>, <word><word><#>, <syllables>.<syllables>.<##>
 phone: 0<###> <####>, <###>-<####>, 555-<####>, 0<##>-<######>, +<20..98> <###> <######>
 plate: <@@ ### @@>, <@@## @@@>, <@@@-####>, <@-@@ ###>, <### @@@>, <####-@@@>
-road: <word> <road part>, <word> <road part>, <last> <road part>, <tree> <road part>
+road: <word> <road part>, <word> <road part>, <last> <road part>, <Tree> <road part>
 road part: Avenue, Boulevard, Close, Court, Crescent, Drive, Gardens, Grove, Hill, Lane, Mews, Parade, Place,
   Road, Row, Square, Terrace, Walk, Way, Wharf
 address: <1..240> <road>, <1..240> <road>, <1..60>b <road>, flat <1..40> on <road>
@@ -174,10 +179,9 @@ vehicle: camper van, cargo bike, caravan, convertible, delivery van, estate car,
   sailing dinghy, saloon, sidecar, snowmobile, sports car, station wagon, tandem, tractor, tricycle, trike,
   van
 garment: apron, bathrobe, beanie, belt, blazer, blouse, bow tie, cape, cardigan, cloak, corduroy jacket, denim
-  jacket, down vest, dungarees, evening gown, fleece, kilt, kimono, mittens, overalls, overcoat, parka,
-  poncho, pullover, pyjamas, raincoat, sandals, shawl, ski jacket, skirt, smock, sneakers, sun hat,
-  suspenders, sweater, tracksuit, trench coat, tunic, turtleneck, tuxedo, uniform, waistcoat, wedding dress,
-  wetsuit, woollen socks
+  jacket, down vest, evening gown, fleece, kilt, kimono, overcoat, parka, poncho, pullover, raincoat, shawl,
+  ski jacket, skirt, smock, sun hat, sweater, tracksuit, trench coat, tunic, turtleneck, tuxedo, uniform,
+  waistcoat, wedding dress, wetsuit
 material: alabaster, aluminium, bamboo, basalt, birch wood, brass, bronze, canvas, carbon fibre, cardboard,
   cast iron, cedar wood, clay, concrete, cork, cotton, crystal, denim, ebony, felt, fibreglass, flax, glass,
   granite, hemp, ivory nut, jute, lead, leather, limestone, linen, mahogany, marble, nickel, nylon, oak,
@@ -190,6 +194,10 @@ shop: antiques shop, bakery, barber shop, bike shop, bistro, bookshop, butcher's
   flower stall, garden centre, gift shop, hardware store, hat shop, ice cream parlour, jeweller's, juice bar,
   kiosk, launderette, market stall, music shop, noodle bar, paint shop, pet shop, phone shop, pizzeria, pub,
   record shop, shoe shop, sweet shop, tailor's, tea house, toy shop, wine bar, wool shop
+eatery: bakery, beer garden, bistro, brasserie, burger bar, canteen, café, coffee house, creperie, deli,
+  diner, fish bar, grill, ice cream parlour, inn, juice bar, milk bar, noodle bar, oyster bar, pancake house,
+  pizzeria, pub, ramen shop, roadhouse, salad bar, soup kitchen, steakhouse, sushi bar, tavern, tapas bar, tea
+  house, trattoria, wine bar
 building: abbey, aquarium, archive annex, art school, bakery, bank, bathhouse, brewery, bus depot, cannery,
   castle, cathedral, cinema, city hall, clinic, clock tower, concert hall, convent, cotton mill, courthouse,
   dairy, distillery, embassy, exchange, factory, ferry terminal, fire station, foundry, gatehouse, granary,
@@ -205,7 +213,7 @@ door: back door, barn door, bike shed, bin store, boathouse gate, bunker, cellar
   server room, side entrance, staff room, stationery cupboard, stockroom, strongroom, supply closet, switch
   room, tool store, tunnel gate, vault, visitor entrance
 occasion: anniversary dinner, art auction, award ceremony, baby shower, bake sale, balloon race, barbecue,
-  baptism, board meeting, book launch, budget review, burns night, car boot sale, carol concert, charity run,
+  baptism, board meeting, book launch, budget review, Burns Night, car boot sale, carol concert, charity run,
   chess tournament, christening, coffee morning, craft fair, debating final, department lunch, dog show, dress
   rehearsal, engagement party, eye test, fashion show, fire drill, fish supper, flea market, flower show, fun
   run, game night, garden party, graduation, harvest supper, hearing, hen party, house-warming, job interview,
@@ -217,16 +225,16 @@ occasion: anniversary dinner, art auction, award ceremony, baby shower, bake sal
   tree planting, vaccination, village fête, wedding, wine tasting, workshop, wrestling match
 gathering: assembly, ball, biennale, bonfire, carnival, championship, colloquium, conference, congress,
   convention, cup, derby, exhibition, expo, fair, feast, gala, games, hackathon, jamboree, marathon,
-  masquerade, memorial, olympiad, pageant, parade, pilgrimage, prize, procession, rally, regatta, retreat,
-  seminar, summit, symposium, tournament, trade show, triathlon, trophy
+  masquerade, memorial, olympiad, pageant, parade, pilgrimage, procession, rally, regatta, retreat, seminar,
+  summit, symposium, tournament, trade show, triathlon
 device: air conditioner, alarm system, amplifier, baby monitor, boiler, camera drone, central heating,
   charger, coffee machine, copier, cordless drill, deep fryer, dehumidifier, desktop computer, dishwasher,
   doorbell, electric fence, espresso machine, exercise bike, fax machine, freezer, fridge, games console,
-  garden sprinkler, hard drive, headphones, hearing aid, heat pump, hoover, induction hob, inkjet printer,
-  intercom, iron, juicer, keyboard, lawn mower, microwave, modem, monitor, motion sensor, navigation system,
-  oven, pager, paper shredder, pressure cooker, radio, rice cooker, robot vacuum, router, scanner, sewing
-  machine, smoke detector, soundbar, space heater, speaker, stereo, tablet, television, thermostat, treadmill,
-  tumble dryer, walkie-talkie, washing machine, water filter, weather station, webcam
+  garden sprinkler, hard drive, hearing aid, heat pump, hoover, induction hob, inkjet printer, intercom, iron,
+  juicer, keyboard, lawn mower, microwave, modem, monitor, motion sensor, navigation system, oven, pager,
+  paper shredder, pressure cooker, radio, rice cooker, robot vacuum, router, scanner, sewing machine, smoke
+  detector, soundbar, space heater, speaker, stereo, tablet, television, thermostat, treadmill, tumble dryer,
+  walkie-talkie, washing machine, water filter, weather station, webcam
 machine: band saw, bottling line, bucket elevator, cement mixer, centrifuge, combine harvester, compressor,
   conveyor, crane, cutting table, diesel generator, drill press, embossing press, excavator, extruder,
   forklift, furnace, gantry, gear hobber, grinder, hydraulic press, injection moulder, kiln, label applicator,
@@ -274,6 +282,8 @@ sport: badminton, bandy, baseball, basketball, beach volleyball, cricket, curlin
 work of art: ballet, ballad, cantata, cartoon, comic, documentary, etching, fresco, lullaby, mosaic, mural,
   musical, opera, opera buffa, overture, painting, play, podcast, poem, quartet, radio play, requiem,
   sculpture, sea shanty, short story, sitcom, sonata, statue, string trio, symphony, tapestry, waltz, woodcut
+art object: carving, collage, drawing, etching, fresco, installation, lithograph, mosaic, mural, oil painting,
+  pastel, photograph, portrait, relief, sculpture, statue, tapestry, triptych, watercolour, woodcut
 work title: The <team quality> <title word>, <word> at Dawn, A Winter in <word>, The <title word> of <word>,
   <word> and <word>, Letters to <first>, The Last <title word>, <number word> <team group>, The <title word>'s
   Secret, <first> Alone, <title word> and <title word>, No <title word> for <first>
@@ -292,11 +302,13 @@ illness: a bad back, a broken ankle, a cracked rib, a frozen shoulder, a kidney 
 medicine: <syllables>ine, <syllables>ol, <syllables>amide, <syllables>ex, <syllables>ozine, <syllables>oxil
 quantity: <2..900> grams, <2..90> litres, <10..950> millilitres, <2..40> cups, <2..60> kilos, <2..50>
   spoonfuls
-length: <2..990> metres, <2..990> km, <2..900> miles, <2..98> centimetres, <3..400> feet, <2..90> millimetres
+recipe amount: <20..900> grams, <20..900> millilitres, <2..9> cups, <2..12> spoonfuls, a handful, a pinch,
+  half a cup, a jar, <3..30> ounces
 distance: <2..990> km, <2..900> miles, <3..60> kilometres
-duration: <2..59> minutes, <2..23> hours, <2..30> days, <2..40> weeks, <2..23> months, <2..60> years
 weight: <2..980> kg, <2..900> grams, <2..90> tonnes, <3..400> pounds
 heat: <2..99> degrees, <-30..-2> degrees, <100..1900> degrees, <101..900> kelvin
+weather: <2..38> degrees, <-25..-2> degrees, heavy rain, thick fog, hail, sandstorms, bright sunshine, snow,
+  thunderstorms, sleet, warm wind, black ice, drizzle, strong gusts
 count: <2..99>, <2..99>, <100..999>, <1..98>,<###>
 phobia: balloons, bats, bees, bridges, clowns, cows, crowds, dentists' drills, deep water, dogs, earthquakes,
   elevators, escalators, fire, flying, geese, ghosts, heights, horses, lightning, loud bangs, masks, mice,
@@ -334,9 +346,6 @@ smell: bitter almonds, burnt sugar, camphor, candle wax, cedar, cloves, diesel, 
   grass, gunpowder, hot tar, lavender, leather, lemon peel, liquorice, mothballs, old books, peppermint, pine
   resin, rain, roses, rotten eggs, seaweed, smoke, sour milk, toffee, turpentine, vanilla, vinegar, violets,
   wet dog, wet wool
-taste: aniseed, bitter chocolate, blackcurrant, burnt toast, butterscotch, caramel, cinnamon, cough syrup,
-  cucumber, elderflower, grapefruit, honey, iron, lime, liquorice, malt, mint, nutmeg, pepper, pineapple,
-  plum, raspberry, rhubarb, salt, soap, sour apples, vanilla, wet chalk
 power: breathing under water, changing colour, controlling fog, flying backwards, freezing rivers, growing
   crystals, healing wounds, hearing thoughts, hypnotising fish, lifting boulders, melting glass, moving
   shadows, reading dreams, reversing rivers, seeing in the dark, sensing lies, singing ships to sleep,
@@ -414,9 +423,9 @@ club: allotment society, amateur dramatics society, angling club, astronomy club
   brass band, bridge club, camera club, canoe club, chess club, choir, cycling club, dance circle, debating
   society, film club, fire brigade, folk club, garden club, historical society, investment club, kennel club,
   knitting circle, model railway club, mountaineering club, neighbourhood watch, orchestra, pistol club,
-  poetry circle, quilting circle, ramblers, reading group, rifle club, rowing club, running club, sailing
-  club, scouts, ski club, swimming club, tennis club, theatre group, wine society, writers' circle, yacht
-  club, youth orchestra
+  poetry circle, quilting circle, ramblers' club, reading group, rifle club, rowing club, running club,
+  sailing club, scout group, ski club, swimming club, tennis club, theatre group, wine society, writers'
+  circle, yacht club, youth orchestra
 school: academy, agricultural college, ballet school, business school, cookery school, drama school, driving
   school, evening school, gymnasium, high school, language school, lycée, middle school, music academy,
   nursery school, preparatory school, primary school, riding school, sailing school, secondary school, ski
