@@ -48,7 +48,7 @@ const Kinds& Kinds::instance() {
   static const Kinds kinds = [] {
     Kinds read;
     for (const std::string_view table :
-         {kPeople, kThings, kEvents, kOrganisations, kPlaces, kInventions, kMachines, kOurselves})
+         {kPeople, kLives, kThings, kEvents, kOrganisations, kPlaces, kInventions, kMachines, kOurselves})
       read.read(table);
     read.weigh();
     return read;

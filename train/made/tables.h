@@ -12,6 +12,7 @@ extern const std::string_view kWords;
 
 // Kinds of fact (kinds.h).
 extern const std::string_view kPeople;
+extern const std::string_view kLives;
 extern const std::string_view kThings;
 extern const std::string_view kEvents;
 extern const std::string_view kOrganisations;
