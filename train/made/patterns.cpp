@@ -29,6 +29,10 @@ constexpr std::array<std::string_view, 32> kEndings{"a",   "e",   "o",   "ia",  
                                                     "el",  "or",  "et",  "ine", "ock", "and", "il",  "an",
                                                     "in",  "on",  "ell", "as",  "um",  "ard", "ick", "ost",
                                                     "eth", "und", "ane", "op",  "ess", "our", "ev",  "umb"};
+// What these syllables could spell of the evaluation's real names and words: the whole list.
+constexpr std::array<std::string_view, 14> kTaken{"bishop", "bremen", "bruno",  "cairo", "camera",
+                                                  "clara",  "dublin", "gloria", "jonas", "julia",
+                                                  "lisbon", "quito",  "tailor", "turtle"};
 
 template <std::size_t n>
 void append_one_of(const std::array<std::string_view, n>& parts, Random& random, std::string& out) {
@@ -221,6 +225,14 @@ void TextDraw::draw_characters(std::string_view form, std::string& out) {
 }
 
 void TextDraw::draw_word(std::string& out) {
+  const std::size_t begin = out.size();
+  do {
+    out.resize(begin);
+    draw_any_word(out);
+  } while (std::find(kTaken.begin(), kTaken.end(), std::string_view(out).substr(begin)) != kTaken.end());
+}
+
+void TextDraw::draw_any_word(std::string& out) {
   switch (random_.below(3)) {
     case 0:
       append_one_of(kDoubleOnsets, random_, out);

@@ -58,6 +58,7 @@ class TextDraw {
   void draw(const Piece& piece, std::string& out);
   void draw_characters(std::string_view form, std::string& out);
   void draw_word(std::string& out);
+  void draw_any_word(std::string& out);
 
   Random random_;
   std::vector<std::uint32_t> last_;  // by list: 1 + the item drawn last
