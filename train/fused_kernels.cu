@@ -22,8 +22,8 @@ __device__ void store_pair(bf16* at, float a, float b) {
   *reinterpret_cast<__nv_bfloat162*>(at) = __floats2bfloat162_rn(a, b);
 }
 
-__global__ void rms_norm_kernel(const bf16* x, const float* weight, bf16* y, float* inverse, std::int64_t rows,
-                                int d, float epsilon) {
+__global__ void rms_norm_kernel(const bf16* x, const float* weight, bf16* y, float* inverse,
+                                std::int64_t rows, int d, float epsilon) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= rows) return;
   x += row * d;
@@ -102,15 +102,15 @@ __global__ void rotate_kernel(const bf16* from, std::int64_t from_stride, bf16* 
 void rms_norm(const bf16* x, const float* weight, bf16* y, float* inverse, std::int64_t rows, int d,
               float epsilon, cudaStream_t stream) {
   if (rows == 0) return;
-  rms_norm_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(x, weight, y, inverse, rows, d,
-                                                                                epsilon);
+  rms_norm_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(x, weight, y, inverse, rows,
+                                                                                d, epsilon);
 }
 
 void rms_norm_backward(const bf16* dy, const bf16* x, const float* weight, const float* inverse, bf16* dx,
                        std::int64_t rows, int d, cudaStream_t stream) {
   if (rows == 0) return;
-  rms_norm_backward_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(dy, x, weight,
-                                                                                         inverse, dx, rows, d);
+  rms_norm_backward_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(
+      dy, x, weight, inverse, dx, rows, d);
 }
 
 void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaStream_t stream) {
@@ -121,8 +121,8 @@ void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaSt
 void swiglu_backward(const bf16* dout, const bf16* gate_up, bf16* dgate_up, std::int64_t rows, int width,
                      cudaStream_t stream) {
   if (rows == 0) return;
-  swiglu_backward_kernel<<<blocks_for(rows * width / 2, kThreads), kThreads, 0, stream>>>(dout, gate_up,
-                                                                                          dgate_up, rows, width);
+  swiglu_backward_kernel<<<blocks_for(rows * width / 2, kThreads), kThreads, 0, stream>>>(
+      dout, gate_up, dgate_up, rows, width);
 }
 
 void rotate(const bf16* from, std::int64_t from_stride, bf16* to, std::int64_t to_stride, const float* cos,

@@ -127,15 +127,15 @@ Votes vote(const Model& model, const Tensor& states, const Tensor& asks, const T
   for (std::int64_t l = 0; l < L; ++l) {
     const Tensor queries = project(model.query, l, states[l]);  // [n, T, d_r]
     const Tensor keys = project(model.key, l, rows[l]);         // [candidates·m, d_r]
-    const Tensor near =
-        torch::sigmoid(torch::linear(queries.flatten(0, 1), keys)).view({n, T, candidates * m});
-    const Tensor p = torch::bmm(asks.to(near.scalar_type()).unsqueeze(1), near)
-                         .view({n, candidates, m})
-                         .to(torch::kFloat32);
+    // In float32 from here on: scores of different chunks differ by less than bfloat16 can tell.
+    const Tensor near = torch::sigmoid(torch::linear(queries.flatten(0, 1), keys).to(torch::kFloat32))
+                            .view({n, T, candidates * m});
+    const Tensor p = torch::bmm(asks.unsqueeze(1), near).view({n, candidates, m});
     const Tensor best = top > 0 && top < m ? std::get<0>(p.topk(top, -1)) : p;
     const Tensor of_chunk = best.mean(-1);  // [n, candidates]
     const Tensor mean = of_chunk.mean(-1, true);
-    const Tensor sd = (of_chunk - mean).square().mean(-1, true).sqrt();
+    // The small number keeps the gradient finite where all candidates score alike.
+    const Tensor sd = ((of_chunk - mean).square().mean(-1, true) + 1e-10).sqrt();
     layers.push_back((of_chunk - mean) / (sd + 1e-6));
   }
   Votes votes;
