@@ -43,6 +43,10 @@ build() { # PRESET
   cmake --preset "$1" -DMPLUS_TESTS=ON && cmake --build --preset "$1" -j "$jobs"
 }
 
+build_trainer() {
+  cmake --preset train -DMPLUS_TESTS=ON && cmake --build --preset train -j "$jobs" --target train_test mplus-train
+}
+
 run_tests() { # PRESET [CTEST OPTION…]
   local preset=$1
   shift
@@ -83,6 +87,8 @@ if [ "$extent" != quick ]; then
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
   build_and_test asan "ASan + UBSan" -LE slow -E '^DefaultModel[.]' # minutes each there; the release run has them
   check "clang: build, for its warnings" build clang-warnings
+  check "libtorch" scripts/fetch_torch.sh && check "trainer: build" build_trainer &&
+    check "trainer: tests" run_tests train
   check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-20}"
 fi
 if [ "$extent" = all ]; then

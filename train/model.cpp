@@ -92,8 +92,10 @@ PassWeights merge(const Model& model, Adapter adapter) {
                               .o = o[l],
                               .gate_up = gate_up[l],
                               .down = down[l]});
-  weights.bos = model.bos.to(model.compute);
-  weights.positional = model.positional.to(model.compute);
+  if (model.bos.defined()) {  // not of a plain base
+    weights.bos = model.bos.to(model.compute);
+    weights.positional = model.positional.to(model.compute);
+  }
   return weights;
 }
 

@@ -24,14 +24,15 @@ Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& we
 // wins. askers: [L] of [B, T], or one for all layers.
 Recall recall_per_layer(const Model& model, const StreamMemory& memory, std::vector<Tensor> askers);
 
-// Recall by consensus (docs/recall.md): the layers' votes on chunks 0 … chunks − 1, [B, chunks] in double,
-// from scores and births of long-term rows ([L] of [B, m]). top: a chunk's best scores that count, 0: all.
-// layer_weights [L]; undefined: all alike.
-Tensor chunk_votes(const std::vector<Tensor>& scores, const std::vector<Tensor>& births, std::int64_t K,
-                   std::int64_t chunks, std::int64_t top, const Tensor& layer_weights);
+// Recall by consensus (docs/recall.md): the layers' votes on chunks 0 … n − 1, [B, n] in double, from scores
+// and chunks of long-term rows ([L] of [B, m]). top: a chunk's best scores that count, 0: all. layer_weights
+// [L]; undefined: all alike.
+Tensor chunk_votes(const std::vector<Tensor>& scores, const std::vector<Tensor>& chunks, std::int64_t n,
+                   std::int64_t top, const Tensor& layer_weights);
 // Rows of every layer, best chunk first, until K0 are taken: [L] of [B, k].
 std::vector<Tensor> rows_by_vote(const Tensor& votes, const std::vector<Tensor>& scores,
-                                 const std::vector<Tensor>& births, std::int64_t K, std::int64_t K0);
+                                 const std::vector<Tensor>& chunks, const std::vector<Tensor>& births,
+                                 std::int64_t K0);
 // Both for questions that were read before without long-term rows: `normed` is what that read kept.
 Recall recall_consensus(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
                         const Tensor& askers);

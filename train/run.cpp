@@ -12,6 +12,7 @@
 #include "mplus/train/checkpoint.h"
 #include "mplus/train/lesson_queue.h"
 #include "mplus/train/load.h"
+#include "mplus/train/new_delta.h"
 #include "mplus/train/run_log.h"
 #include "mplus/train/save_delta.h"
 
@@ -71,6 +72,7 @@ class Run {
  private:
   void load();
   void load_material();
+  bool material_trains_chat() const;
   RunEnd lessons(std::int64_t number, const StageConfig& stage, Progress from);
   RunEnd retriever(std::int64_t number, const StageConfig& stage, Progress from);
   void begin_step(std::int64_t stage, std::int64_t step) const;
@@ -94,8 +96,13 @@ class Run {
 };
 
 void Run::load() {
-  log_.say(fmt::format("model {}, delta {}", config_.model.string(), config_.delta.string()));
-  model_ = load_model({.model = config_.model, .delta = config_.delta}).model;
+  log_.say(fmt::format("model {}, delta {}", config_.model.string(),
+                       config_.delta.empty() ? "begun" : config_.delta.string()));
+  const bool begins = config_.delta.empty();
+  model_ = load_model({.model = config_.model, .delta = begins ? std::nullopt : std::optional(config_.delta)})
+               .model;
+  if (begins) begin_delta(model_, config_.memory, config_.seed);
+  model_.memory.chat_trained |= material_trains_chat();
   place(model_, device_, device_.is_cuda() ? torch::kBFloat16 : torch::kFloat32);
   load_material();
   record_["training"] = config_.text;
@@ -105,6 +112,12 @@ void Run::load() {
   for (const TextSet& set : material_->texts) hashes += fmt::format("{} {}\n", set.name, set.sha256);
   for (const QuestionSet& set : material_->questions) hashes += fmt::format("{} {}\n", set.name, set.sha256);
   record_["training_data"] = hashes;
+}
+
+bool Run::material_trains_chat() const {
+  return std::any_of(config_.stages.begin(), config_.stages.end(), [](const StageConfig& stage) {
+    return !stage.retriever_only && stage.lesson.chunk.kinds[static_cast<std::size_t>(Kind::chat)] > 0;
+  });
 }
 
 void Run::load_material() {

@@ -111,7 +111,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("twice", lesson.chunk.twice);
   keys.take("chat_form", lesson.chunk.chat_form);
   if (const toml::table* table = keys.table("steps_of")) {
-    Keys shares(*table, keys.where() + ".steps_of");
+    Keys shares(*table, fmt::format("{}.steps_of", keys.where()));
     lesson.plain = lesson.context = lesson.fresh = lesson.live = 0;
     shares.take("plain", lesson.plain);
     shares.take("context", lesson.context);
@@ -120,7 +120,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
     shares.close();
   }
   if (const toml::table* table = keys.table("kinds")) {
-    Keys shares(*table, keys.where() + ".kinds");
+    Keys shares(*table, fmt::format("{}.kinds", keys.where()));
     for (std::size_t i = 0; i < kKinds; ++i) {
       lesson.chunk.kinds[i] = 0;
       shares.take(kind_name(static_cast<Kind>(i)), lesson.chunk.kinds[i]);
@@ -167,7 +167,7 @@ StageConfig read_stage(const toml::table& table, const std::string& where) {
   read_lesson(keys, stage);
   if (stage.retriever_only) read_retriever(keys, stage.retriever);
   if (const toml::table* rates = keys.table("learning_rate"))
-    read_rates(Keys(*rates, where + ".learning_rate"), stage.rates);
+    read_rates(Keys(*rates, fmt::format("{}.learning_rate", where)), stage.rates);
   else if (stage.retriever_only) stage.rates = {.retriever = 2e-3};
   keys.take("beta1", stage.adamw.beta1);
   keys.take("beta2", stage.adamw.beta2);
@@ -178,6 +178,32 @@ StageConfig read_stage(const toml::table& table, const std::string& where) {
   keys.close();
   if (stage.steps <= 0) keys.wrong("steps", "how many steps the stage takes");
   return stage;
+}
+
+void read_memory(Keys keys, io::MemoryConfig& memory) {
+  memory.K = 128;
+  memory.N = 1024;
+  memory.K0 = 256;
+  memory.M = 153600;
+  memory.C = 256;
+  memory.W = 1024;
+  memory.d_r = 64;
+  memory.lora = {.rank = 32, .alpha = 64};
+  memory.recall = "consensus";
+  memory.prompt = "Question: {q}\nAnswer:";
+  memory.stop.assign(1, '\n');
+  memory.chunk_form = "filled";
+  keys.take("K", memory.K);
+  keys.take("N", memory.N);
+  keys.take("K0", memory.K0);
+  keys.take("M", memory.M);
+  keys.take("C", memory.C);
+  keys.take("W", memory.W);
+  keys.take("d_r", memory.d_r);
+  keys.take("rank", memory.lora.rank);
+  keys.take("alpha", memory.lora.alpha);
+  keys.take("base", memory.base);
+  keys.close();
 }
 
 std::vector<DataFile> read_files(Keys& keys, std::string_view key, const fs::path& folder) {
@@ -219,6 +245,12 @@ RunConfig load_run_config(const fs::path& file) {
   const fs::path folder = file.parent_path();
   if (!model.empty()) run.model = folder / model;
   if (!delta.empty()) run.delta = folder / delta;
+  if (const toml::table* memory = keys.table("memory")) {
+    if (!run.delta.empty()) keys.wrong("memory", "no sizes where a delta says them");
+    read_memory(Keys(*memory, fmt::format("{}: memory", file.string())), run.memory);
+  } else if (run.delta.empty()) {
+    keys.wrong("delta", "a delta to go on from, or a table [memory] with the sizes of a new one");
+  }
   run.texts = read_files(keys, "text", folder);
   run.questions = read_files(keys, "questions", folder);
   if (const toml::array* stages = keys.tables("stage"))

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mplus/io/memory_config.h"
 #include "mplus/train/lesson.h"
 #include "mplus/train/optimizer.h"
 #include "mplus/train/retriever_stage.h"
@@ -35,7 +36,8 @@ struct StageConfig {
 
 struct RunConfig {
   std::uint64_t seed = 1;
-  std::filesystem::path model, delta;
+  std::filesystem::path model, delta;  // no delta: one is begun with the sizes of `memory`
+  io::MemoryConfig memory;
   std::vector<DataFile> texts, questions;
   std::int64_t bad_lines = 10;
   std::vector<StageConfig> stages;

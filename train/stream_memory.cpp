@@ -48,6 +48,7 @@ StreamMemory::StreamMemory(const Model& model, const InitialMemory& initial, std
     return rows.to(model.device()).unsqueeze(0).repeat_interleave(streams, 0);
   };
   const std::int64_t most = capacity + K_;
+  std::int64_t oldest = -N_;
   for (std::size_t l = 0; l < short_term_.size(); ++l) {
     short_term_[l] = each_stream(initial.short_term[static_cast<std::int64_t>(l)].to(model.compute));
     births_[l] = each_stream(torch::arange(-N_, 0, torch::kInt64));
@@ -59,7 +60,9 @@ StreamMemory::StreamMemory(const Model& model, const InitialMemory& initial, std
     long_term_[l].hidden.append(each_stream(rows.hidden.to(model.compute)), most);
     long_term_[l].key.append(each_stream(rows.key.to(model.compute)), most);
     long_term_[l].birth.append(each_stream(rows.birth), most);
+    if (rows.birth.numel() > 0) oldest = std::min(oldest, rows.birth.min().item<std::int64_t>());
   }
+  first_chunk_ = -((-oldest + K_ - 1) / K_);
   tail_rows_ = std::min(K_, N_);
 }
 

@@ -46,6 +46,7 @@ class StreamMemory {
   std::int64_t slots() const { return births_[0].size(1); }           // n, rows in short-term memory
   std::int64_t stored() const { return long_term_[0].birth.rows(); }  // m, rows in the long-term store
   std::int64_t updates() const { return updates_; }
+  std::int64_t first_chunk() const { return first_chunk_; }  // 0, or negative: of what a checkpoint brought
   const Tensor& short_term(std::int64_t l) const { return short_term_[index(l)]; }  // [B, n, d], oldest first
   const Tensor& births(std::int64_t l) const { return births_[index(l)]; }          // [B, n], int64, rising
   Tensor tail(std::int64_t l) const;  // [B, t, d]: the rows of the newest update
@@ -68,7 +69,7 @@ class StreamMemory {
   void store(const Model& model, std::int64_t l, const Tensor& hidden, const Tensor& birth);
 
   std::int64_t streams_, K_, N_, capacity_;
-  std::int64_t updates_ = 0, tail_rows_ = 0;
+  std::int64_t updates_ = 0, tail_rows_ = 0, first_chunk_ = 0;
   std::vector<Tensor> short_term_, births_;  // [L]
   std::vector<LongTerm> long_term_;          // [L]
 };

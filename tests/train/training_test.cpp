@@ -8,6 +8,7 @@
 #include "mplus/core/error.h"
 #include "mplus/train/checkpoint.h"
 #include "mplus/train/losses.h"
+#include "mplus/train/new_delta.h"
 #include "mplus/train/read_pass.h"
 #include "mplus/train/write_pass.h"
 #include "tiny_model.h"
@@ -103,6 +104,26 @@ TEST(TrainRun, CheckpointOfOtherPartsIsRefused) {
   AdamW vectors_too(trained_tensors(model, {.vectors = 1e-3, .retriever = 1e-3}));
   EXPECT_THROW(load_checkpoint(file, model, vectors_too), Error);
   std::filesystem::remove(file);
+}
+
+TEST(TrainRun, ANewDeltaReadsAsItsBaseDoes) {
+  Model model = tiny_model(torch::kFloat64);
+  const io::MemoryConfig sizes = model.memory;
+  model.memory = {};
+  model.bos = model.positional = Tensor();
+  model.config.bos_id = 3;
+  begin_delta(model, sizes, 1);
+  const torch::NoGradGuard constant;
+  const Tensor tokens = random_tokens(model, 2, 6, 5);
+  const PassWeights base = merge(model, Adapter::none);
+  // The base over its own first token and the text, with nothing of ours.
+  Tensor x = torch::embedding(model.base.embedding, torch::cat({torch::full({2, 1}, 3), tokens}, 1));
+  const Tensor none = torch::empty({2, 0, model.config.kv_heads, model.config.head_size}, x.options());
+  for (const LayerWeights& w : base.layers)
+    x = decoder_layer(w, model.config, x, rms_norm(x, w.attention_norm, model.config.norm_epsilon),
+                      {none, none}, model.rope->rows(0, 7));
+  const ReadResult read = read_pass(model, merge(model, Adapter::read), {.tokens = tokens});
+  EXPECT_LT((read.hidden - x.narrow(1, 1, 6)).abs().max().item<double>(), 1e-12);
 }
 
 TEST(TrainOptimizer, StepsAreThoseOfAdamW) {
