@@ -243,7 +243,7 @@ bool TextIndex::is_at(const Place& place) const {
   return row.bind(session_).bind(place.event).bind(place.token).step();
 }
 
-void TextIndex::serve(engine::GenerateOptions& options, std::function<void()> before_asking) {
+void TextIndex::serve(engine::GenerateOptions& options, const std::function<void()>& before_asking) {
   options.words = [this, before_asking](std::string_view question) -> memory::Prior {
     using Scores = std::optional<std::unordered_map<std::int64_t, double>>;
     return [this, before_asking, text = std::string(question),

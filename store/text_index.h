@@ -69,7 +69,7 @@ class TextIndex {
     std::string text;
     bool known;  // replaces or removes what is there
   };
-  void serve(engine::GenerateOptions& options, std::function<void()> before_asking);
+  void serve(engine::GenerateOptions& options, const std::function<void()>& before_asking);
   std::vector<Change> changes(const engine::Record& record) const;
   void create();
   void insert(std::int64_t chunk, const std::string& form);

@@ -29,11 +29,11 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
   std::vector<std::string> answers;
   {
     StoredSession session(store, bytes_, "notes", Access::write, {.seed = 5, .state_every = 3});
-    session.remember({.source = "long", .text = story(900, 1)});
+    session.remember({.source = "long", .text = story(450, 1)});
     session.remember({.source = "short", .text = "a lamp"});
     session.flush();
     answers.push_back(session.say(question, options).text);
-    session.remember({.source = "other", .text = story(700, 2)});
+    session.remember({.source = "other", .text = story(300, 2)});
     answers.push_back(session.say(later, options).text);
   }
   rebuild_session(store, words_, "notes");
@@ -50,11 +50,11 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
                                    .reread = two},
                  false);
   };
-  plain.remember(story(900, 1), "long");
+  plain.remember(story(450, 1), "long");
   plain.remember("a lamp", "short");
   plain.flush();
   say(question, answers[0]);
-  plain.remember(story(700, 2), "other");
+  plain.remember(story(300, 2), "other");
   say(later, answers[1]);
   {
     StoredSession reader(store, words_, "notes", Access::read);
@@ -65,13 +65,13 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
 }
 
 TEST_F(RebuildTest, ADocumentThatWasStoppedIsReadOnceAndGoesOn) {
-  const std::string stopped = story(900, 3), unfinished = story(900, 4);
+  const std::string stopped = story(450, 3), unfinished = story(450, 4);
   Store store(folder_);
   {
     StoredSession session(store, bytes_, "notes", Access::write);
     const auto stop_after = [](int updates) { return [=](auto, auto) mutable { return updates-- > 0; }; };
     ASSERT_FALSE(session.remember({.source = "stopped", .text = stopped}, stop_after(3)).complete);
-    session.remember({.source = "between", .text = story(200, 5)});
+    session.remember({.source = "between", .text = story(100, 5)});
     ASSERT_TRUE(session.remember({.source = "stopped", .text = stopped}).complete);
     ASSERT_FALSE(session.remember({.source = "unfinished", .text = unfinished}, stop_after(4)).complete);
   }

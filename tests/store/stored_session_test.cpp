@@ -86,7 +86,7 @@ TEST_F(StoreTest, StatesWriteOnlyWhatIsNewAndOldOnesGo) {
   Store store(folder_);
   StoredSession session(store, engine_, "notes", Access::write);
   const memory::Memory& memory = session.session().memory();
-  for (unsigned i = 0; memory.updates() < 300; ++i) session.remember(document(random_ids(5120, i), "long"));
+  for (unsigned i = 0; memory.updates() < 300; ++i) session.remember(document(random_ids(30, i), "note"));
   session.close();
   const auto states = store.states(session.info().id);
   EXPECT_LE(states.size(), 4u);
