@@ -13,6 +13,7 @@ namespace mplus::cli {
 
 int run_child(const std::vector<std::string>& command, bool quiet) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;

@@ -35,7 +35,7 @@ void finish(CLI::App& app) {
   name_environment(app);
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() == 0) continue;  // a flag
-    option->transform([](std::string text) { return text.substr(text.starts_with(kMark) ? 1 : 0); });
+    option->transform([](const std::string& text) { return text.substr(text.starts_with(kMark) ? 1 : 0); });
   }
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) finish(*sub);
 }

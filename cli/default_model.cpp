@@ -106,7 +106,7 @@ DefaultModel default_model() {
 fs::path fetch_default_model() {
   const DefaultModel model = default_model();
   const fs::path folder = engine::home_folder() / "models";
-  const fs::path target = folder / model.file;
+  fs::path target = folder / model.file;
   const std::string advice = by_hand(model, target);
   std::error_code ignored;
   if (fs::exists(target, ignored)) {

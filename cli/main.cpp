@@ -85,4 +85,10 @@ int run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace mplus::cli
 
-int main(int argc, char** argv) { return mplus::cli::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return mplus::cli::run_program(argc, argv);
+  } catch (...) {  // there was not even room for a message
+    return mplus::cli::kFailed;
+  }
+}

@@ -102,10 +102,7 @@ int run(const fs::path& dir, const std::vector<std::string>& cases, RealModel fi
   return tally.failed > 0 || tally.passed == 0 ? 1 : 0;
 }
 
-}  // namespace
-}  // namespace mplus::golden
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   CLI::App app{
       "Runs golden cases: inputs of a reference implementation of M+ and what it computed.\n"
       "DIR holds one folder a case (case.json, expected.safetensors, model/), files of cases for the real "
@@ -135,22 +132,29 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
+  RealModel files;
+  files.nll_tolerance = tolerance;
+  files.cases = cases;
+  if (numerics == "fast") files.numerics = kernels::Numerics::fast;
+  if (dtype == "bf16") files.memory_dtype = DType::bf16;
+  const bool needs_model =
+      std::filesystem::exists(std::filesystem::path(dir) / "golden.json") || !model.empty();
   try {
-    mplus::golden::RealModel files;
-    files.nll_tolerance = tolerance;
-    files.cases = cases;
-    if (numerics == "fast") files.numerics = mplus::kernels::Numerics::fast;
-    if (dtype == "bf16") files.memory_dtype = mplus::DType::bf16;
-    const bool needs_model =
-        std::filesystem::exists(std::filesystem::path(dir) / "golden.json") || !model.empty();
-    try {
-      const auto found = mplus::engine::locate_model(model, delta);
-      files.model = found.model;
-      files.delta = found.delta.value_or("");
-    } catch (const mplus::Error&) {  // only cases on the real model miss it, and say so
-      if (needs_model) throw;
-    }
-    return mplus::golden::run(dir, cases, files);
+    const auto found = engine::locate_model(model, delta);
+    files.model = found.model;
+    files.delta = found.delta.value_or("");
+  } catch (const Error&) {  // only cases on the real model miss it, and say so
+    if (needs_model) throw;
+  }
+  return run(dir, cases, files);
+}
+
+}  // namespace
+}  // namespace mplus::golden
+
+int main(int argc, char** argv) {
+  try {
+    return mplus::golden::run_program(argc, argv);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "mplus-golden: %s\n", e.what());
     return 1;

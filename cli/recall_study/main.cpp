@@ -266,11 +266,8 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-}  // namespace mplus::recall_study
-
-int main(int argc, char** argv) {
-  mplus::recall_study::Options options;
+int run_program(int argc, char** argv) {
+  Options options;
   CLI::App program(
       "Writes one long stream of passages into a memory, then asks about them under every rule of recall.\n"
       "Prints, with 95 % intervals: how often the right passage came first, among the best two and eight, "
@@ -299,10 +296,17 @@ int main(int argc, char** argv) {
   program.add_option("-t,--threads", options.threads);
   program.add_option("-s,--seed", options.seed)->capture_default_str();
   CLI11_PARSE(program, argc, argv);
+  return run(options);
+}
+
+}  // namespace
+}  // namespace mplus::recall_study
+
+int main(int argc, char** argv) {
   try {
-    return mplus::recall_study::run(options);
+    return mplus::recall_study::run_program(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mplus-recall-study: {}\n", error.what());
+    std::fprintf(stderr, "mplus-recall-study: %s\n", error.what());
     return 1;
   }
 }

@@ -6,13 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "mplus/core/error.h"
 #include "mplus/io/tokenizer.h"
 
 namespace mplus::eval {
 
 class Chunker {
  public:
-  Chunker(const io::Tokenizer& tokenizer, std::int64_t C) : tokenizer_(tokenizer), C_(C) {}
+  Chunker(const io::Tokenizer& tokenizer, std::int64_t C) : tokenizer_(tokenizer), C_(C) {
+    MPLUS_CHECK(C > 0, "chunks of {} tokens", C);
+  }
 
   struct Piece {
     std::size_t bytes = 0;

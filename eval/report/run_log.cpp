@@ -87,7 +87,7 @@ void RunLog::append(const Json& line) {
   ::fdatasync(descriptor_);
 }
 
-void RunLog::add(const std::string& key, Json sample) {
+void RunLog::add(const std::string& key, const Json& sample) {
   MPLUS_CHECK(!has(key), "sample {} twice", key);
   Json line{{"key", key}};
   line.update(sample);

@@ -27,7 +27,7 @@ class RunLog {
   RunLog& operator=(const RunLog&) = delete;
 
   bool has(const std::string& key) const { return keys_.contains(key); }
-  void add(const std::string& key, Json sample);  // on disk when it returns
+  void add(const std::string& key, const Json& sample);  // on disk when it returns
   const std::vector<Json>& samples() const { return samples_; }
   std::size_t resumed() const { return resumed_; }  // samples that were there before
 

@@ -67,10 +67,12 @@ Asked Asker::ask(const Column& column, const std::string& question, std::int64_t
     return ask_plain(*delta_reader_, {engine_.tokenizer().encode(passage_text)}, question);
   // As many passages as the window holds, the best nearest to the question.
   const std::int64_t C = engine_.chunk_tokens();
+  MPLUS_CHECK(C > 0, "a model without a memory has no passages");  // tasks refuse it
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, engine_.window_tokens() / C));
   std::vector<std::size_t> best = scene_->text->index.best(question, most);
   std::reverse(best.begin(), best.end());
   std::vector<std::vector<io::TokenId>> text;
+  text.reserve(best.size());
   for (std::size_t chunk : best) text.push_back(scene_->text->ids[chunk]);
   return ask_plain(*delta_reader_, text, question);
 }

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<ScriptWrite> fillers_of(const std::vector<const FillerChunk*>& list) {
   std::vector<ScriptWrite> writes;
+  writes.reserve(list.size());
   for (const FillerChunk* filler : list) writes.push_back({filler->text, {}, filler->origin});
   return writes;
 }
