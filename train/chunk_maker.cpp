@@ -37,6 +37,19 @@ std::int64_t size(const std::vector<std::int32_t>& tokens) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
+// A window that asks with all of `asked` from `from` on, and must say `said`.
+Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
+                      const std::vector<std::int32_t>& said) {
+  Window window;
+  window.tokens = std::move(asked);
+  window.asks_from = from;
+  window.asks_to = size(window.tokens);
+  window.weight.assign(window.tokens.size(), kOther);
+  append(window.tokens, said);
+  window.weight.resize(window.tokens.size(), 1);
+  return window;
+}
+
 }  // namespace
 
 std::string_view kind_name(Kind kind) {
@@ -264,25 +277,28 @@ void ChunkMaker::make_passage(Chunk& chunk, const ChunkId& id, std::int64_t leng
 
 Window ChunkMaker::question(const std::string& question, const std::string& answer, bool in_chat,
                             Random& random) const {
-  Window window;
-  std::vector<std::int32_t> said;
-  if (in_chat) {
-    const io::ChatTemplate& form = *material_.chat;
-    if (random.chance(0.5)) window.tokens = form.default_system();
-    window.asks_from = size(window.tokens);
-    append(window.tokens, form.message(io::Role::user, question).ids);
-    append(window.tokens, form.open_assistant());
-    said = material_.tokenizer.encode(answer);
-    append(said, form.close_assistant());
-  } else {
-    window.tokens = material_.tokenizer.encode("Question: " + question + "\nAnswer:");
-    said = material_.tokenizer.encode(" " + answer + "\n");
-  }
-  window.asks_to = size(window.tokens);
-  window.weight.assign(window.tokens.size(), kOther);
-  append(window.tokens, said);
-  window.weight.resize(window.tokens.size(), 1);
-  return window;
+  if (in_chat) return turn(question, answer, random);
+  return asked_and_said(material_.tokenizer.encode("Question: " + question + "\nAnswer:"), 0,
+                        material_.tokenizer.encode(" " + answer + "\n"));
+}
+
+Window ChunkMaker::turn(const std::string& user, const std::string& assistant, Random& random) const {
+  const io::ChatTemplate& form = *material_.chat;
+  std::vector<std::int32_t> asked;
+  if (random.chance(0.5)) asked = form.default_system();
+  const std::int64_t from = size(asked);
+  append(asked, form.message(io::Role::user, user).ids);
+  append(asked, form.open_assistant());
+  std::vector<std::int32_t> said = material_.tokenizer.encode(assistant);
+  append(said, form.close_assistant());
+  return asked_and_said(std::move(asked), from, said);
+}
+
+Window ChunkMaker::talk(Random& random) const {
+  FactMaker maker(random.bits());
+  const bool tells = random.chance(0.5);
+  const MadeTurn said = tells ? maker.telling({maker.fact().statements[0]}) : maker.small_talk();
+  return turn(said.user, said.assistant, random);
 }
 
 std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, Random& random,

@@ -75,7 +75,9 @@ class ChunkMaker {
                             bool several) const;
   // What follows the chunk of a stream that writes a document, every token a target; other streams: none.
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
-  Window ask_unknown(Random& random) const;                 // about what no chunk tells
+  Window ask_unknown(Random& random) const;  // about what no chunk tells
+  Window talk(
+      Random& random) const;  // a turn that asks for nothing, and the reply; with a chat template only
   Window plain(Random& random, std::int64_t length) const;  // running text, every token a target
 
  private:
@@ -100,6 +102,7 @@ class ChunkMaker {
                                     bool several) const;
   std::optional<Window> ask_rest(const Chunk& chunk, Random& random, std::int64_t most) const;
   Window question(const std::string& question, const std::string& answer, bool in_chat, Random& random) const;
+  Window turn(const std::string& user, const std::string& assistant, Random& random) const;
 
   const Material& material_;
   ChunkOptions options_;

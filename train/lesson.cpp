@@ -13,7 +13,7 @@ enum : std::uint32_t { kPlan = 32, kRead, kPlain };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 
-enum Task : std::uint8_t { plain_text, in_context, facts, passage, chat, rest, next_text, unknown };
+enum Task : std::uint8_t { plain_text, in_context, facts, passage, chat, rest, next_text, unknown, talk };
 
 Task task_of(Kind kind) {
   switch (kind) {
@@ -53,14 +53,17 @@ Read collate(std::vector<Window> windows, std::vector<std::uint8_t> tasks) {
 }  // namespace
 
 const std::vector<std::string_view>& task_names() {
-  static const std::vector<std::string_view> names = {"plain", "context", "facts", "passage",
-                                                      "chat",  "rest",    "next",  "unknown"};
+  static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage", "chat",
+                                                      "rest",  "next",    "unknown", "talk"};
   return names;
 }
 
 LessonMaker::LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed,
                          std::int64_t steps)
-    : options_(options), seed_(seed), maker_(material, options.chunk, seed) {
+    : options_(options),
+      seed_(seed),
+      chats_(material.chat.has_value()),
+      maker_(material, options.chunk, seed) {
   MPLUS_CHECK(options.streams > 0 && options.reads > 0 && options.most_new > 0 && !options.lives.empty() &&
                   !options.chunks.empty(),
               "a lesson without streams, reads or writes");
@@ -177,6 +180,10 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
     if (draw.chance(options_.next)) {
       window = maker_.follow_document({.life = plan.life, .update = newest, .stream = b}, options_.window);
       task = next_text;
+    }
+    if (!window && chats_ && draw.chance(options_.talk)) {
+      window = maker_.talk(draw);
+      task = talk;
     }
     if (!window && draw.chance(options_.unknown)) {
       window = maker_.ask_unknown(draw);

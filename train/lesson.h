@@ -24,9 +24,10 @@ struct LessonOptions {
   std::int64_t most_new = 3;                       // writes a step in them
   std::int64_t reads = 2;                          // windows for each series of writes
   double older = .6;                               // questions to living streams on chunks of earlier steps
-  double unknown = .05;                            // questions on what was never written
-  double next = .5;     // of streams that write a document: reads of what follows, not of what was written
-  double several = .5;  // windows with several questions in a row
+  double talk = .03;     // turns that ask for nothing, where there is a chat template
+  double unknown = .05;  // questions on what was never written
+  double next = .5;      // of streams that write a document: reads of what follows, not of what was written
+  double several = .5;   // windows with several questions in a row
 };
 
 // A window of every stream, filled up to the same length.
@@ -73,6 +74,7 @@ class LessonMaker {
 
   LessonOptions options_;
   std::uint64_t seed_;
+  bool chats_;  // the model has a chat template
   ChunkMaker maker_;
   std::vector<Plan> plans_;  // [steps]
 };

@@ -103,6 +103,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("several", lesson.several);
   keys.take("older", lesson.older);
   keys.take("unknown", lesson.unknown);
+  keys.take("talk", lesson.talk);
   keys.take("next", lesson.next);
   keys.take("most_new", lesson.most_new);
   keys.take_list("lives", lesson.lives);

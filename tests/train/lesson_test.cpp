@@ -177,6 +177,18 @@ TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
   EXPECT_TRUE(std::equal(next->tokens.begin(), next->tokens.end(), second.tokens.begin()));
 }
 
+TEST(TrainChunks, TalkHasAReply) {
+  const ChunkMaker maker(shared(), of_kind(Kind::chat), 3);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    Random draw(i, {});
+    const Window window = maker.talk(draw);
+    const std::string reply = answer_of(window);
+    EXPECT_TRUE(reply.ends_with("<|im_end|>\n")) << reply;
+    EXPECT_EQ(reply.find("I do not know"), reply.npos);
+    EXPECT_EQ(window.update, -1);
+  }
+}
+
 LessonOptions small_lessons() {
   LessonOptions options;
   options.chunk.length = 64;
