@@ -38,7 +38,8 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_EQ(m.stop, "\n");
   EXPECT_EQ(m.recall, "consensus");
   EXPECT_EQ(m.chunk_form, "filled");
-  EXPECT_FALSE(m.chat_trained);
+  EXPECT_TRUE(m.chat_trained);
+  EXPECT_EQ(m.vote_top, 16);
   EXPECT_TRUE(m.has_retriever);
   EXPECT_FALSE(m.has_encoder_query);
   EXPECT_TRUE(m.has_read_lora);
