@@ -428,6 +428,17 @@ std::optional<Window> ChunkMaker::follow_document(const ChunkId& id, std::int64_
   return window;
 }
 
+void ChunkMaker::reread(Window& window, const ChunkId& id) const {
+  // The engine's form (engine/reread.cpp): text only, without a template's tokens.
+  const std::string text =
+      "Remembered text:\n" + material_.tokenizer.decode(chunk(id).tokens, /*skip_specials=*/true) + "\n\n";
+  const std::vector<std::int32_t> again = material_.tokenizer.encode(text);
+  window.tokens.insert(window.tokens.begin() + window.asks_from, again.begin(), again.end());
+  window.weight.insert(window.weight.begin() + window.asks_from, again.size(), 0.f);
+  window.asks_from += size(again);
+  window.asks_to += size(again);
+}
+
 Window ChunkMaker::ask_unknown(Random& random) const {
   const MadeFact fact = FactMaker(random.bits()).fact();
   const auto& ways = fact.questions;

@@ -75,6 +75,8 @@ class ChunkMaker {
                             bool several) const;
   // What follows the chunk of a stream that writes a document, every token a target; other streams: none.
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
+  // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
+  void reread(Window& window, const ChunkId& id) const;
   Window ask_unknown(Random& random) const;  // about what no chunk tells
   Window talk(
       Random& random) const;  // a turn that asks for nothing, and the reply; with a chat template only

@@ -9,7 +9,7 @@ namespace mplus::train {
 namespace {
 
 // Purposes of draws, apart from those of chunks.
-enum : std::uint32_t { kPlan = 32, kRead, kPlain };
+enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 
@@ -171,6 +171,10 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
   std::vector<std::uint8_t> tasks;
   std::vector<std::int64_t> distractors;
   const auto total = plan.updates + static_cast<std::uint32_t>(plan.writes), newest = total - 1;
+  // All streams alike: long windows beside short ones would be padding.
+  const bool again =
+      Random(seed_, {.purpose = kReread, .life = number, .update = static_cast<std::uint32_t>(step)})
+          .chance(options_.reread);
   for (std::uint32_t b = 0; b < options_.streams; ++b) {
     Random draw(seed_,
                 {.purpose = kRead, .life = number, .update = static_cast<std::uint32_t>(step), .stream = b});
@@ -212,6 +216,13 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       if (update == window->update) continue;
       other = update;
       if (maker_.kind({.life = plan.life, .update = update, .stream = b}) == asked_kind) break;
+    }
+    constexpr double kRightPassage = 0.9;
+    if (again && window->update >= 0 && task != rest) {
+      const bool right = other < 0 || draw.chance(kRightPassage);
+      maker_.reread(*window, {.life = plan.life,
+                              .update = static_cast<std::uint32_t>(right ? window->update : other),
+                              .stream = b});
     }
     distractors.push_back(other);
     tasks.push_back(task);

@@ -27,7 +27,8 @@ struct LessonOptions {
   double talk = .03;     // turns that ask for nothing, where there is a chat template
   double unknown = .05;  // questions on what was never written
   double next = .5;      // of streams that write a document: reads of what follows, not of what was written
-  double several = .5;   // windows with several questions in a row
+  double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
+  double several = .5;  // windows with several questions in a row
 };
 
 // A window of every stream, filled up to the same length.

@@ -104,6 +104,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("older", lesson.older);
   keys.take("unknown", lesson.unknown);
   keys.take("talk", lesson.talk);
+  keys.take("reread", lesson.reread);
   keys.take("next", lesson.next);
   keys.take("most_new", lesson.most_new);
   keys.take_list("lives", lesson.lives);

@@ -177,6 +177,27 @@ TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
   EXPECT_TRUE(std::equal(next->tokens.begin(), next->tokens.end(), second.tokens.begin()));
 }
 
+TEST(TrainChunks, APassageReadAgainStandsInFrontOfTheQuestion) {
+  for (const Kind kind : {Kind::passage, Kind::chat}) {
+    const ChunkMaker maker(shared(), of_kind(kind), 3);
+    Random draw(2, {});
+    const ChunkId id{.stream = 1};
+    const auto asked = maker.ask(id, 0, draw, 96, false);
+    ASSERT_TRUE(asked);
+    Window again = *asked;
+    maker.reread(again, id);
+    const std::string text = text_of(again.tokens);
+    const std::size_t mark = text.find("Remembered text:\n");
+    ASSERT_NE(mark, text.npos);
+    EXPECT_EQ(answer_of(again), answer_of(*asked));
+    EXPECT_EQ(again.tokens.size(), again.weight.size());
+    EXPECT_EQ(again.asks_to - again.asks_from, asked->asks_to - asked->asks_from);
+    const std::vector<std::int32_t> asks(again.tokens.begin() + again.asks_from,
+                                         again.tokens.begin() + again.asks_to);
+    EXPECT_GT(text.find(text_of(asks)), mark);
+  }
+}
+
 TEST(TrainChunks, TalkHasAReply) {
   const ChunkMaker maker(shared(), of_kind(Kind::chat), 3);
   for (std::uint32_t i = 0; i < 20; ++i) {
