@@ -37,6 +37,12 @@ std::int64_t size(const std::vector<std::int32_t>& tokens) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
+template <class T>
+void shuffle(std::vector<T>& values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i)
+    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+}
+
 // A window that asks with all of `asked` from `from` on, and must say `said`.
 Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
                       const std::vector<std::int32_t>& said) {
@@ -321,6 +327,21 @@ std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, R
   return window;
 }
 
+// Goes on with another question, if it fits. The first one is what asks.
+bool ChunkMaker::add_question(std::optional<Window>& all, Window next, std::int64_t most) const {
+  const std::int64_t before = all ? size(all->tokens) + size(newline_) : 0;
+  if (before + size(next.tokens) > most) return false;
+  if (!all) {
+    all = std::move(next);
+    return true;
+  }
+  append(all->tokens, newline_);
+  append(all->tokens, next.tokens);
+  all->weight.resize(all->weight.size() + newline_.size(), kOther);
+  all->weight.insert(all->weight.end(), next.weight.begin(), next.weight.end());
+  return true;
+}
+
 std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest,
                                             Random& random, std::int64_t most, bool several) const {
   const bool in_chat =
@@ -334,8 +355,7 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
         if (auto changed = change(later)) changes.emplace_back(u, std::move(*changed));
   std::vector<std::size_t> order(chunk.facts.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (std::size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  shuffle(order, random);
   // What changed is asked for more often than its share.
   for (std::size_t i = 1; i < order.size() && !changes.empty() && random.chance(0.5); ++i)
     for (const auto& [u, changed] : changes)
@@ -356,17 +376,8 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
         question(ways[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ways.size())))],
                  fact->answer, in_chat, random);
     window.update = update;
-    if (!all) {
-      if (size(window.tokens) > most) continue;
-      all = std::move(window);
-    } else {
-      if (size(all->tokens) + 1 + size(window.tokens) > most) break;
-      append(all->tokens, newline_);
-      append(all->tokens, window.tokens);
-      all->weight.resize(all->weight.size() + newline_.size(), kOther);
-      all->weight.insert(all->weight.end(), window.weight.begin(), window.weight.end());
-    }
-    if (!several || in_chat) break;
+    if (update != id.update) window.rival = id.update;
+    if (add_question(all, std::move(window), most) && (!several || in_chat)) break;
   }
   return all;
 }
@@ -379,25 +390,14 @@ std::optional<Window> ChunkMaker::ask_passage(const Chunk& chunk, Random& random
       passage.start >= chunk.start && passage.start + passage.length <= chunk.start + size(chunk.tokens);
   const std::string text = whole ? std::string() : material_.tokenizer.decode(chunk.tokens);
   std::vector<std::int32_t> order = questions_on_[chunk.set][static_cast<std::size_t>(chunk.passage)];
-  for (std::size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  shuffle(order, random);
   std::optional<Window> all;
   for (const std::int32_t q : order) {
     const QuestionSet::Question& asked = set.questions[static_cast<std::size_t>(q)];
     if (!whole && text.find(asked.answer) == text.npos) continue;
     Window window = question(asked.question, asked.answer, false, random);
     if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
-    if (!all) {
-      if (size(window.tokens) > most) continue;
-      all = std::move(window);
-    } else {
-      if (size(all->tokens) + 1 + size(window.tokens) > most) break;
-      append(all->tokens, newline_);
-      append(all->tokens, window.tokens);
-      all->weight.resize(all->weight.size() + newline_.size(), kOther);
-      all->weight.insert(all->weight.end(), window.weight.begin(), window.weight.end());
-    }
-    if (!several) break;
+    if (add_question(all, std::move(window), most) && !several) break;
   }
   return all;
 }

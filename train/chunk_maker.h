@@ -59,6 +59,7 @@ struct Window {
   std::vector<float> weight;                // of each token as a target: 1 in answers
   std::int64_t asks_from = 0, asks_to = 0;  // the tokens that ask: the first question's
   std::int64_t update = -1;                 // whose chunk holds the answer; −1: none
+  std::int64_t rival = -1;                  // whose chunk says something else about it; −1: none
 };
 
 class ChunkMaker {
@@ -98,6 +99,7 @@ class ChunkMaker {
   void make_facts(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
   void make_chat(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
   void make_passage(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
+  bool add_question(std::optional<Window>& all, Window next, std::int64_t most) const;
   std::optional<Window> ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest, Random& random,
                                   std::int64_t most, bool several) const;
   std::optional<Window> ask_passage(const Chunk& chunk, Random& random, std::int64_t most,

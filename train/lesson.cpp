@@ -209,9 +209,10 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       window = maker_.plain(draw, options_.window);
       task = plain_text;
     }
-    // Another chunk to be recalled beside the right one, of the same kind if one is found quickly.
-    std::int64_t other = -1;
-    for (int i = 0; i < kTries && total > 1; ++i) {
+    // Another chunk to be recalled beside the right one: what contradicts it, else one of the same kind if
+    // one is found quickly.
+    std::int64_t other = window->rival;
+    for (int i = 0; i < kTries && total > 1 && window->rival < 0; ++i) {
       const auto update = static_cast<std::uint32_t>(draw.below(total));
       if (update == window->update) continue;
       other = update;

@@ -137,6 +137,7 @@ TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
       ASSERT_TRUE(window);
       if (window->update != 1) continue;
       ++changed;
+      EXPECT_EQ(window->rival, 0);
       const std::string answer = answer_of(*window);
       const auto says = [&](const Chunk& chunk) {
         return std::any_of(chunk.facts.begin(), chunk.facts.end(),
