@@ -44,7 +44,7 @@ build() { # PRESET
 }
 
 build_trainer() {
-  cmake --preset train -DMPLUS_TESTS=ON && cmake --build --preset train -j "$jobs" --target train_test mplus-train
+  cmake --preset train -DMPLUS_TESTS=ON && cmake --build --preset train -j "$jobs" --target train_test train_model_test mplus-train
 }
 
 run_tests() { # PRESET [CTEST OPTION…]
