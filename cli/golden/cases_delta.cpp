@@ -183,7 +183,7 @@ void run_consensus(const CaseFolder& folder, Report& report) {
       births.push_back(integer_list(layer.at("births")));
       scores.push_back(layer.at("scores").get<std::vector<float>>());
     }
-    for (std::size_t l = 0; l < births.size(); ++l) layers.push_back({births[l], scores[l]});
+    for (std::size_t l = 0; l < births.size(); ++l) layers.emplace_back(births[l], scores[l]);
     const auto order = integer_list(c.at("chunk_order"));
     const memory::Votes votes = memory::vote(layers, K, *std::max_element(order.begin(), order.end()));
     for (const auto& [chunk, expected] : c.at("votes").items())

@@ -21,7 +21,7 @@ std::string first_tokens(const io::Tokenizer& tokenizer, const std::string& text
   if (std::ssize(encoded.ids) <= tokens) return text;
   for (std::int64_t n = tokens; n > 0; --n) {
     const auto end = static_cast<std::size_t>(encoded.ends[static_cast<std::size_t>(n - 1)]);
-    const std::string part = text.substr(0, end);
+    std::string part = text.substr(0, end);
     if (std::ssize(tokenizer.encode(part)) <= tokens) return part;
   }
   return "";
