@@ -21,8 +21,7 @@ class Random {
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, place_(place) {}
 
   std::uint64_t bits() {
-    // The place and the number of the draw fill the counter; the purpose and high bits of the stream share
-    // a word with neither.
+    // Number of the draw and place fill the counter: purposes below 2⁸, streams below 2²⁴.
     const PhiloxBlock out =
         philox4x32({draws_++, place_.update, place_.life, place_.stream << 8 | place_.purpose}, key_);
     return std::uint64_t{out[1]} << 32 | out[0];

@@ -192,7 +192,7 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
   if (from.step > 0) load_checkpoint(checkpoint(), model_, optimizer);
   const auto threads = static_cast<std::int64_t>(std::max(2u, std::thread::hardware_concurrency()));
   LessonQueue queue(maker, from.step, stage.steps, threads);
-  LiveStreams live;
+  std::optional<StreamMemory> live;
   Tally tally(device_), without(device_);
   double written = 0, read = 0;
   Clock::time_point reported = Clock::now();
@@ -272,7 +272,6 @@ RunEnd Run::retriever(std::int64_t number, const StageConfig& stage, Progress fr
   const std::int64_t rounds = std::max<std::int64_t>(1, stage.retriever.rounds);
   const std::int64_t per_round = (stage.steps + rounds - 1) / rounds;
   RetrieverCache cache;
-  std::map<Kind, std::pair<double, double>> found;  // before a round is trained on: right, asked
   Tensor losses = torch::zeros({}, options), hits = torch::zeros({}, options);
   Clock::time_point reported = Clock::now();
   std::int64_t since = 0;

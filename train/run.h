@@ -22,7 +22,7 @@ struct RunOptions {
 
 enum class RunEnd { finished, stopped };
 
-// Resumes where the folder holds a checkpoint of the same configuration.
+// Resumes where the folder holds a checkpoint. That the configuration is still the same is not checked.
 RunEnd run(const RunConfig& config, const RunOptions& options);
 
 }  // namespace mplus::train

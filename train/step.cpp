@@ -92,15 +92,15 @@ std::vector<Tally::Line> Tally::take() {
   return lines;
 }
 
-Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options, LiveStreams& live,
-                   Tally& tally) {
+Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options,
+                   std::optional<StreamMemory>& live, Tally& tally) {
   const torch::Device device = model.device();
   const PassWeights reading = merge(model, Adapter::read);
   std::optional<StreamMemory> fresh;
   StreamMemory* memory = nullptr;
   if (lesson.memory != MemoryUse::none) {
     const auto B = static_cast<std::int64_t>(lesson.reads.at(0).update.size());
-    std::optional<StreamMemory>& own = lesson.memory == MemoryUse::live ? live.memory : fresh;
+    std::optional<StreamMemory>& own = lesson.memory == MemoryUse::live ? live : fresh;
     if (lesson.begins) own.emplace(model, B, lesson.memory == MemoryUse::live ? options.store : 0);
     memory = &own.value();
     const PassWeights writing = merge(model, Adapter::write);
@@ -136,7 +136,7 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     }
     losses.push_back(loss);
   }
-  if (lesson.memory == MemoryUse::live) live.memory->detach();
+  if (lesson.memory == MemoryUse::live) live->detach();
   return torch::stack(losses).mean();
 }
 

@@ -34,16 +34,11 @@ class Tally {
   Tensor sums_;  // [tasks, 2]: nll, tokens
 };
 
-// The memories of streams that live on from step to step.
-class LiveStreams {
- public:
-  std::optional<StreamMemory> memory;
-};
-
 // The loss of a lesson, with gradient where gradients are on. Random choices come from the device's default
-// generators, seeded by the caller. `live` is written to and detached.
-Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options, LiveStreams& live,
-                   Tally& tally);
+// generators, seeded by the caller. `live`, the memory of streams that live on from step to step, is written
+// to and detached.
+Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options,
+                   std::optional<StreamMemory>& live, Tally& tally);
 
 // The same reads without any memory: what the answers cost to someone who has read nothing.
 void tally_without_memory(const Model& model, const Lesson& lesson, Tally& tally);
