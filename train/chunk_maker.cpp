@@ -25,7 +25,9 @@ constexpr std::int64_t kShortest = 16;  // tokens of a short chunk
 constexpr float kOther = 0.05f;         // weight of tokens that are no answer
 constexpr std::int64_t kLongestAnswer = 24;
 constexpr std::int64_t kMostFacts = 24;  // that a chunk may tell
+constexpr std::uint32_t kParts = 32;     // of a world; the last one is never told
 constexpr double kInsideText = 1. / 3;   // chunks of facts that stand inside other text
+constexpr double kTerse = 0.4;           // chunks of facts told in the fewest words: more of them fit
 constexpr double kTextGoesOn = 0.5;      // chunks of text that go on where the one before stopped
 constexpr double kTelling = 0.6;         // turns of a conversation that tell something
 
@@ -194,10 +196,15 @@ std::optional<MadeFact> ChunkMaker::change(const ChunkId& id) const {
   return std::nullopt;
 }
 
+World ChunkMaker::world(std::uint32_t life, std::uint32_t part) const {
+  return {.seed = random(kWorld, {.life = life}).bits() | 1, .part = part, .parts = kParts};
+}
+
 std::vector<MadeFact> ChunkMaker::facts_to_tell(const ChunkId& id) const {
   Random draw = random(kFacts, id);
-  // Facts of one life share names: what tells them apart is more than a name.
-  FactMaker maker(draw.bits(), random(kWorld, {.life = id.life}).bits() | 1);
+  // Facts of one life share kinds and names, what tells them apart is no single word; yet no chunk tells what
+  // another one tells differently, but where that is meant.
+  FactMaker maker(draw.bits(), world(id.life, (id.update + 7 * id.stream) % (kParts - 1)));
   std::vector<MadeFact> facts;
   if (auto changed = change(id)) facts.push_back(std::move(*changed));
   const std::size_t fixed = facts.size();
@@ -214,15 +221,18 @@ std::vector<MadeFact> ChunkMaker::facts_to_tell(const ChunkId& id) const {
 
 void ChunkMaker::make_facts(Chunk& chunk, const ChunkId& id, std::int64_t length) const {
   Random draw = random(kLayout, id);
-  const bool inside = draw.chance(kInsideText);
+  const bool inside = draw.chance(kInsideText), terse = draw.chance(kTerse);
   const Spot around = draw_text(draw, 2 * length);
   const std::vector<std::int32_t> filler = cut(material_.texts[around.set].tokens, around.start, length);
   std::int64_t used = 0;  // of the filler
   const std::int64_t most = inside ? draw.between(2, 5) : kMostFacts;
   for (MadeFact& fact : facts_to_tell(id)) {
     if (static_cast<std::int64_t>(chunk.facts.size()) >= most) break;
-    const auto& said = fact.statements[static_cast<std::size_t>(
-        draw.below(static_cast<std::int64_t>(fact.statements.size())))];
+    const auto& ways = fact.statements;
+    const std::string& said =
+        terse ? *std::min_element(ways.begin(), ways.end(),
+                                  [](const auto& a, const auto& b) { return a.size() < b.size(); })
+              : ways[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(ways.size())))];
     const std::int64_t gap = inside ? draw.between(5, std::max<std::int64_t>(6, length / most - 20)) : 0;
     std::vector<std::int32_t> statement =
         material_.tokenizer.encode(chunk.tokens.empty() && gap == 0 ? said : " " + said);
@@ -439,8 +449,9 @@ void ChunkMaker::reread(Window& window, const ChunkId& id) const {
   window.asks_to += size(again);
 }
 
-Window ChunkMaker::ask_unknown(Random& random) const {
-  const MadeFact fact = FactMaker(random.bits()).fact();
+Window ChunkMaker::ask_unknown(std::uint32_t life, Random& random) const {
+  const bool like_told = random.chance(0.5);
+  const MadeFact fact = FactMaker(random.bits(), like_told ? world(life, kParts - 1) : World{}).fact();
   const auto& ways = fact.questions;
   const bool in_chat = material_.chat && random.chance(options_.chat_form);
   return question(ways[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ways.size())))],

@@ -78,7 +78,8 @@ class ChunkMaker {
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
   // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
   void reread(Window& window, const ChunkId& id) const;
-  Window ask_unknown(Random& random) const;  // about what no chunk tells
+  // About what no chunk tells, half of them things of the kinds and names that this life's chunks tell of.
+  Window ask_unknown(std::uint32_t life, Random& random) const;
   Window talk(
       Random& random) const;  // a turn that asks for nothing, and the reply; with a chat template only
   Window plain(Random& random, std::int64_t length) const;  // running text, every token a target
@@ -91,6 +92,7 @@ class ChunkMaker {
   Random random(std::uint32_t purpose, const ChunkId& id) const;
   bool is_document(const ChunkId& id) const;
   std::optional<MadeFact> change(const ChunkId& id) const;
+  World world(std::uint32_t life, std::uint32_t part) const;
   std::vector<MadeFact> facts_to_tell(const ChunkId& id) const;
   Spot text_spot(const ChunkId& id) const;
   Spot draw_text(Random& random, std::int64_t span) const;

@@ -190,7 +190,7 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       task = talk;
     }
     if (!window && draw.chance(options_.unknown)) {
-      window = maker_.ask_unknown(draw);
+      window = maker_.ask_unknown(plan.life, draw);
       task = unknown;
     }
     constexpr int kTries = 4;

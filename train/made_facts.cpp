@@ -75,6 +75,14 @@ std::vector<MadeTurn> read_exchanges() {
   return exchanges;
 }
 
+// Three worlds of four are narrow.
+std::uint32_t world_width(std::uint64_t world) {
+  if (world == 0) return 0;
+  constexpr std::uint32_t kNarrowest = 6, kDoublings = 4;
+  made::Random random(world);
+  return random.one_in(4) ? 0 : kNarrowest << random.below(kDoublings);
+}
+
 template <class T>
 const T& one_of(const std::vector<T>& values, made::Random& random) {
   return values[random.below(static_cast<std::uint32_t>(values.size()))];
@@ -82,8 +90,18 @@ const T& one_of(const std::vector<T>& values, made::Random& random) {
 
 }  // namespace
 
-FactMaker::FactMaker(std::uint64_t seed, std::uint64_t world)
-    : draw_(seed), world_(world), recent_fields_(Kinds::instance().fields.size()), recent_keys_(kDistinct) {}
+FactMaker::FactMaker(std::uint64_t seed, const World& world)
+    : world_(world),
+      width_(world_width(world.seed)),
+      draw_(seed, {.seed = world.seed, .width = width_}),
+      recent_fields_(Kinds::instance().fields.size()),
+      recent_keys_(kDistinct) {
+  if (width_ == 0) return;
+  constexpr std::uint32_t kFewest = 12, kDoublings = 4;
+  made::Random random(world.seed + 1);
+  const std::uint32_t wanted = kFewest << random.below(kDoublings);
+  for (std::uint32_t i = 0; i < wanted; ++i) kinds_.push_back(&Kinds::instance().draw(random));
+}
 
 MadeFact FactMaker::fact() {
   std::vector<std::string> fields;
@@ -91,6 +109,9 @@ MadeFact FactMaker::fact() {
   MadeFact made;
   made.key.reserve(80);
   const Kind* kind = nullptr;
+  // In a world of few names a part may run out of keys: then any key will do.
+  constexpr int kMostTries = 4000;
+  int tries = 0;
   do {
     kind = &choose_kind();
     fields.clear();
@@ -102,7 +123,7 @@ MadeFact FactMaker::fact() {
       made.key += value;
       fields.push_back(std::move(value));
     }
-  } while (!is_new(made.key));
+  } while ((!is_ours(made.key) || !is_new(made.key)) && ++tries < kMostTries);
   made.questions = ask(*kind, fields);
   answer(*kind, fields, {}, made);
   return made;
@@ -130,7 +151,8 @@ const Kind& FactMaker::choose_kind() {
   const std::size_t known = std::min(kinds_chosen_, recent_kinds_.size());
   if (known > 0 && draw_.random().one_in(kRecentOneIn))
     return *recent_kinds_[draw_.random().below(static_cast<std::uint32_t>(known))];
-  const Kind& kind = Kinds::instance().draw(draw_.random());
+  const Kind& kind =
+      kinds_.empty() ? Kinds::instance().draw(draw_.random()) : *one_of(kinds_, draw_.random());
   recent_kinds_[kinds_chosen_++ % recent_kinds_.size()] = &kind;
   return kind;
 }
@@ -145,9 +167,9 @@ std::string FactMaker::draw_field(std::size_t field) {
   }
   Value value{.text = {}, .keys_made = keys_made_};
   constexpr std::uint32_t kPopulation = 200;
-  if (world_ != 0 && draw_.random().one_in(2)) {
+  if (world_.seed != 0 && width_ == 0 && draw_.random().one_in(2)) {
     const std::uint64_t person = draw_.random().below(kPopulation);
-    made::TextDraw known(world_ ^ ((field + 1) * 0x9E3779B97F4A7C15u + person));
+    made::TextDraw known(world_.seed ^ ((field + 1) * 0x9E3779B97F4A7C15u + person));
     known.draw(Kinds::instance().fields[field], value.text);
     return value.text;
   }
@@ -155,6 +177,10 @@ std::string FactMaker::draw_field(std::size_t field) {
   if (recent.values.size() < kKept) recent.values.push_back(value);
   else recent.values[recent.next++ % kKept] = value;
   return value.text;
+}
+
+bool FactMaker::is_ours(const std::string& key) const {
+  return world_.parts <= 1 || (hash(key) >> 32) % world_.parts == world_.part;
 }
 
 bool FactMaker::is_new(const std::string& key) {

@@ -25,15 +25,22 @@ struct MadeTurn {
   std::string user, assistant;
 };
 
+// What makers have in common that tell facts to the same memory. In a world of its own a maker uses some of
+// the kinds only and few words of each list, or half of its names from the same two hundred: facts of
+// different makers share kind and names without being the same. How narrow it is depends on the seed.
+struct World {
+  std::uint64_t seed = 0;  // 0: all kinds, any names
+  // Makers of different parts never tell facts with the same key.
+  std::uint32_t part = 0, parts = 1;
+};
+
 // The same seed gives the same facts on every machine. Many facts share a name or a kind with one made
 // shortly before, as what a memory must keep apart; a key does not come again within kDistinct facts.
 class FactMaker {
  public:
   static constexpr std::size_t kDistinct = 512;
 
-  // Makers of one world take half of their names from the same two hundred, so that facts of different makers
-  // share a name without being the same fact.
-  explicit FactMaker(std::uint64_t seed, std::uint64_t world = 0);
+  explicit FactMaker(std::uint64_t seed, const World& world = {});
 
   MadeFact fact();
   MadeFact changed(
@@ -45,14 +52,17 @@ class FactMaker {
   const made::Kind& choose_kind();
   std::string draw_field(std::size_t field);
   bool is_new(const std::string& key);
+  bool is_ours(const std::string& key) const;
   std::vector<std::string> ask(const made::Kind& kind, const std::vector<std::string>& fields);
   void append_framed(const std::vector<std::string_view>& frames, std::string_view text,
                      std::vector<std::string>& questions);
   void answer(const made::Kind& kind, const std::vector<std::string>& fields, std::string_view not_this,
               MadeFact& fact);
 
+  World world_;
+  std::uint32_t width_;                    // of every list of words; 0: whole lists
+  std::vector<const made::Kind*> kinds_;  // those of a narrow world; empty: all
   made::TextDraw draw_;
-  std::uint64_t world_;
   std::array<const made::Kind*, 8> recent_kinds_{};
   std::size_t kinds_chosen_ = 0;
   struct Value {

@@ -1,5 +1,7 @@
 #include "mplus/train/stream_memory.h"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 #include <algorithm>
 
 #include "mplus/core/error.h"
@@ -7,9 +9,37 @@
 
 namespace mplus::train {
 
+namespace {
+
+// The gradient of a gather adds into the rows, one atomic operation a number. No row is taken twice here, so
+// it can be put there.
+struct TakeRows : torch::autograd::Function<TakeRows> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const Tensor& indices) {
+    const std::int64_t B = x.size(0), n = x.size(1), k = indices.size(1);
+    const Tensor stream = torch::arange(B, indices.options()).unsqueeze(1);
+    context->save_for_backward({(indices + stream * n).flatten()});
+    context->saved_data["shape"] = x.sizes();
+    // A store has room for more rows than it holds: its streams are not side by side, and must not be copied.
+    const std::int64_t d = x.size(2), apart = x.stride(0) / std::max<std::int64_t>(1, x.stride(1));
+    if (x.stride(2) != 1 || apart * x.stride(1) != x.stride(0) || apart < n)
+      return x.gather(1, indices.unsqueeze(-1).expand({-1, -1, d}));
+    const Tensor rows = x.as_strided({(B - 1) * apart + n, d}, {x.stride(1), 1});
+    return rows.index_select(0, (indices + stream * apart).flatten()).view({B, k, d});
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const Tensor flat = context->get_saved_variables()[0];
+    const Tensor& dy = gradients[0];
+    Tensor dx = torch::zeros(context->saved_data["shape"].toIntVector(), dy.options());
+    dx.flatten(0, 1).index_copy_(0, flat, dy.flatten(0, 1));
+    return {dx, Tensor()};
+  }
+};
+
+}  // namespace
+
 Tensor take_rows(const Tensor& x, const Tensor& indices) {
-  if (x.dim() == 2) return x.gather(1, indices);
-  return x.gather(1, indices.unsqueeze(-1).expand({-1, -1, x.size(2)}));
+  return x.dim() == 2 ? x.gather(1, indices) : TakeRows::apply(x, indices);
 }
 
 void GrowingRows::append(const Tensor& rows, std::int64_t most) {
@@ -37,6 +67,7 @@ StreamMemory::StreamMemory(const Model& model, std::int64_t streams, std::int64_
   const auto L = static_cast<std::size_t>(model.config.layers);
   const auto options = torch::TensorOptions(model.device());
   short_term_.assign(L, torch::empty({streams, 0, model.config.hidden}, options.dtype(model.compute)));
+  tail_ = short_term_;
   births_.assign(L, torch::empty({streams, 0}, options.dtype(torch::kInt64)));
   long_term_.resize(L);
 }
@@ -64,10 +95,8 @@ StreamMemory::StreamMemory(const Model& model, const InitialMemory& initial, std
   }
   first_chunk_ = -((-oldest + K_ - 1) / K_);
   tail_rows_ = std::min(K_, N_);
-}
-
-Tensor StreamMemory::tail(std::int64_t l) const {
-  return short_term(l).narrow(1, slots() - tail_rows_, tail_rows_);
+  for (std::size_t l = 0; l < short_term_.size(); ++l)
+    tail_[l] = short_term_[l].narrow(1, N_ - tail_rows_, tail_rows_);
 }
 
 std::int64_t StreamMemory::drops_for(std::int64_t written) const {
@@ -106,6 +135,7 @@ void StreamMemory::update(const Model& model, const std::vector<Tensor>& written
     births = torch::cat({births, birth.expand({streams_, k})}, 1);
   }
   ++updates_;
+  tail_ = written;
   tail_rows_ = k;
 }
 
@@ -129,6 +159,7 @@ void StreamMemory::store(const Model& model, std::int64_t l, const Tensor& hidde
 
 void StreamMemory::detach() {
   for (Tensor& rows : short_term_) rows = rows.detach();
+  for (Tensor& rows : tail_) rows = rows.detach();
 }
 
 }  // namespace mplus::train

@@ -49,7 +49,7 @@ class StreamMemory {
   std::int64_t first_chunk() const { return first_chunk_; }  // 0, or negative: of what a checkpoint brought
   const Tensor& short_term(std::int64_t l) const { return short_term_[index(l)]; }  // [B, n, d], oldest first
   const Tensor& births(std::int64_t l) const { return births_[index(l)]; }          // [B, n], int64, rising
-  Tensor tail(std::int64_t l) const;  // [B, t, d]: the rows of the newest update
+  const Tensor& tail(std::int64_t l) const { return tail_[index(l)]; }  // [B, t, d]: of the newest update
   std::int64_t tail_rows() const { return tail_rows_; }
   const LongTerm& long_term(std::int64_t l) const { return long_term_[index(l)]; }
 
@@ -71,10 +71,11 @@ class StreamMemory {
   std::int64_t streams_, K_, N_, capacity_;
   std::int64_t updates_ = 0, tail_rows_ = 0, first_chunk_ = 0;
   std::vector<Tensor> short_term_, births_;  // [L]
+  std::vector<Tensor> tail_;  // [L]: the last rows of short_term_, as they were written: no slice to go back through
   std::vector<LongTerm> long_term_;          // [L]
 };
 
-// Rows of x [B, n, …] by indices [B, k].
+// Rows of x [B, n, …] by indices [B, k], no row of a stream twice.
 Tensor take_rows(const Tensor& x, const Tensor& indices);
 
 }  // namespace mplus::train

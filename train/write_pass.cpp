@@ -14,17 +14,17 @@ std::vector<Tensor> write_pass(const Model& model, const PassWeights& weights, c
   const std::int64_t again = std::max<std::int64_t>(0, written - T);  // tail rows that are queried too
   const Rotation front = model.rope->rows(0, 1 + t - again);  // [bos ; tail rows that only supply k and v]
   const Rotation back = model.rope->rows(1 + t - again, again + T);  // the queried rows
+  const Tensor positional = torch::constant_pad_nd(weights.positional.expand({written, -1}),
+                                                   {0, 0, again + T - written, 0});  // [again + T, d]
   std::vector<Tensor> rows;
   Tensor x = torch::embedding(model.base.embedding, tokens).to(model.compute);  // [B, T, d]
   for (std::int64_t l = 0; l < model.config.layers; ++l) {
     const LayerWeights& w = weights.layers[static_cast<std::size_t>(l)];
     const Tensor bos = weights.bos[l].expand({B, 1, -1});
     const auto tail = memory.tail(l).split_with_sizes({t - again, again}, 1);
-    x = torch::cat({tail[1], x}, 1);  // [B, again + T, d]
+    if (again > 0) x = torch::cat({tail[1], x}, 1);  // [B, again + T, d]
     // The positional vector goes to the last K rows, in every layer, and stays in the residual.
-    x = torch::cat(
-        {x.narrow(1, 0, again + T - written), x.narrow(1, again + T - written, written) + weights.positional},
-        1);
+    x = x + positional;
     KeyValue prefix =
         project_rows(w, model.config, rms_norm(torch::cat({bos, tail[0]}, 1), w.attention_norm, epsilon));
     prefix.k = rotate(prefix.k, front);

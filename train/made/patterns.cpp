@@ -34,11 +34,6 @@ constexpr std::array<std::string_view, 14> kTaken{"bishop", "bremen", "bruno",  
                                                   "clara",  "dublin", "gloria", "jonas", "julia",
                                                   "lisbon", "quito",  "tailor", "turtle"};
 
-template <std::size_t n>
-void append_one_of(const std::array<std::string_view, n>& parts, Random& random, std::string& out) {
-  out += parts[random.below(n)];
-}
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
   return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
@@ -173,6 +168,20 @@ double Lexicon::count(const Choice& choice) const {
   return sum;
 }
 
+// An item of a list, by its number. The list is named by a number, too.
+std::uint32_t TextDraw::one_of(std::size_t items, std::uint64_t list) {
+  const auto n = static_cast<std::uint32_t>(items);
+  if (vocabulary_.width == 0 || n <= vocabulary_.width) return random_.below(n);
+  Random first(vocabulary_.seed ^ (list + 1) * 0x9E3779B97F4A7C15u);
+  return (first.below(n) + random_.below(vocabulary_.width)) % n;
+}
+
+template <std::size_t n>
+void TextDraw::append_one_of(const std::array<std::string_view, n>& parts, std::string& out) {
+  constexpr std::uint64_t kNotALexiconsList = 1u << 20;
+  out += parts[one_of(n, kNotALexiconsList + n)];
+}
+
 void TextDraw::draw(const Choice& choice, std::string& out) {
   draw(choice[random_.below(static_cast<std::uint32_t>(choice.size()))], out);
 }
@@ -191,7 +200,7 @@ void TextDraw::draw(const Piece& piece, std::string& out) {
       const Choice& list = Lexicon::instance().list(piece.list);
       std::uint32_t& last = last_[piece.list];
       if (last == 0 || !random_.one_in(kRepeatOneIn))
-        last = 1 + random_.below(static_cast<std::uint32_t>(list.size()));
+        last = 1 + one_of(list.size(), piece.list);
       const std::size_t begin = out.size();
       draw(list[last - 1], out);
       if (piece.capital) capitalise_words(out, begin);
@@ -235,24 +244,24 @@ void TextDraw::draw_word(std::string& out) {
 void TextDraw::draw_any_word(std::string& out) {
   switch (random_.below(3)) {
     case 0:
-      append_one_of(kDoubleOnsets, random_, out);
-      append_one_of(kVowels, random_, out);
+      append_one_of(kDoubleOnsets, out);
+      append_one_of(kVowels, out);
       break;
     case 1:
-      append_one_of(kOnsets, random_, out);
-      append_one_of(kDoubleVowels, random_, out);
+      append_one_of(kOnsets, out);
+      append_one_of(kDoubleVowels, out);
       break;
     default:
-      append_one_of(kOnsets, random_, out);
-      append_one_of(kVowels, random_, out);
-      append_one_of(kStops, random_, out);
+      append_one_of(kOnsets, out);
+      append_one_of(kVowels, out);
+      append_one_of(kStops, out);
   }
   if (random_.one_in(3)) {
-    append_one_of(kSimpleOnsets, random_, out);
-    append_one_of(kVowels, random_, out);
+    append_one_of(kSimpleOnsets, out);
+    append_one_of(kVowels, out);
   }
-  append_one_of(kSimpleOnsets, random_, out);
-  append_one_of(kEndings, random_, out);
+  append_one_of(kSimpleOnsets, out);
+  append_one_of(kEndings, out);
 }
 
 }  // namespace mplus::train::made

@@ -7,6 +7,7 @@
 //   <word>      an invented name: Quorbel       <syllables> the same in lower case
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,10 +46,18 @@ class Lexicon {
   std::vector<Choice> lists_;
 };
 
+// A narrow choice of words: of every list, and of the parts of invented words, only `width` neighbours are
+// used, which ones is a function of the seed. Width 0: all of them.
+struct Vocabulary {
+  std::uint64_t seed = 0;
+  std::uint32_t width = 0;
+};
+
 // Draws from choices. Now and then it repeats what it drew last from a list, so that texts share words.
 class TextDraw {
  public:
-  explicit TextDraw(std::uint64_t seed) : random_(seed), last_(Lexicon::instance().size()) {}
+  explicit TextDraw(std::uint64_t seed, const Vocabulary& vocabulary = {})
+      : random_(seed), vocabulary_(vocabulary), last_(Lexicon::instance().size()) {}
 
   Random& random() { return random_; }
   void draw(const Choice& choice, std::string& out);
@@ -59,8 +68,12 @@ class TextDraw {
   void draw_characters(std::string_view form, std::string& out);
   void draw_word(std::string& out);
   void draw_any_word(std::string& out);
+  std::uint32_t one_of(std::size_t items, std::uint64_t list);
+  template <std::size_t n>
+  void append_one_of(const std::array<std::string_view, n>& parts, std::string& out);
 
   Random random_;
+  Vocabulary vocabulary_;
   std::vector<std::uint32_t> last_;  // by list: 1 + the item drawn last
 };
 
