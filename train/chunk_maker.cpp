@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/train/cloze.h"
 
 namespace mplus::train {
 namespace {
@@ -215,7 +216,7 @@ std::vector<MadeFact> ChunkMaker::facts_to_tell(const ChunkId& id) const {
     if (!known) facts.push_back(std::move(fact));
   }
   // The changed fact stands among the first few, so that it is told.
-  if (fixed > 0) std::swap(facts[0], facts[static_cast<std::size_t>(draw.below(3))]);
+  if (fixed > 0) std::swap(facts[0], facts[static_cast<std::size_t>(draw.below(2))]);
   return facts;
 }
 
@@ -321,18 +322,20 @@ std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, R
                                       std::int64_t most, bool several) const {
   const Chunk about = chunk(id);
   std::optional<Window> window;
-  switch (about.kind) {
-    case Kind::facts:
-    case Kind::chat:
-      window = ask_facts(about, id, newest, random, most, several);
-      break;
-    case Kind::passage:
-      window = ask_passage(about, random, most, several);
-      break;
-    case Kind::text:
-      window = ask_rest(about, random, most);
-      break;
-  }
+  if ((about.kind == Kind::passage || about.kind == Kind::text) && random.chance(options_.cloze))
+    window = ask_cloze(about, random, most, several);
+  if (!window) switch (about.kind) {
+      case Kind::facts:
+      case Kind::chat:
+        window = ask_facts(about, id, newest, random, most, several);
+        break;
+      case Kind::passage:
+        window = ask_passage(about, random, most, several);
+        break;
+      case Kind::text:
+        window = ask_rest(about, random, most);
+        break;
+    }
   if (window && window->update < 0) window->update = id.update;
   return window;
 }
@@ -356,13 +359,19 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
                                             Random& random, std::int64_t most, bool several) const {
   const bool in_chat =
       material_.chat && (chunk.kind == Kind::chat ? random.chance(0.8) : random.chance(options_.chat_form));
-  // The newest value of a fact, where a later chunk changed it.
+  // The newest value of a fact, where a later chunk changed it and had room to tell so.
+  const auto tells = [](const Chunk& told, const std::string& key) {
+    return std::any_of(told.facts.begin(), told.facts.end(),
+                       [&](const MadeFact& fact) { return fact.key == key; });
+  };
   std::vector<std::pair<std::uint32_t, MadeFact>> changes;
   if (options_.twice > 0)
     for (std::uint32_t u = newest; u > id.update; --u)
       if (const ChunkId later{.life = id.life, .update = u, .stream = id.stream};
           kind(later) == Kind::facts || kind(later) == Kind::chat)
-        if (auto changed = change(later)) changes.emplace_back(u, std::move(*changed));
+        if (auto changed = change(later);
+            changed && tells(chunk, changed->key) && tells(this->chunk(later), changed->key))
+          changes.emplace_back(u, std::move(*changed));
   std::vector<std::size_t> order(chunk.facts.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   shuffle(order, random);
@@ -409,6 +418,25 @@ std::optional<Window> ChunkMaker::ask_passage(const Chunk& chunk, Random& random
     if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
     if (add_question(all, std::move(window), most) && !several) break;
   }
+  return all;
+}
+
+std::optional<Window> ChunkMaker::ask_cloze(const Chunk& chunk, Random& random, std::int64_t most,
+                                            bool several) const {
+  const std::string text = material_.tokenizer.decode(chunk.tokens);
+  std::optional<Window> all;
+  std::vector<std::string> asked;
+  constexpr int kMost = 6;
+  for (int i = 0; i < kMost; ++i) {
+    const auto cloze = make_cloze(text, random);
+    if (!cloze) break;
+    if (std::find(asked.begin(), asked.end(), cloze->answer) != asked.end()) continue;
+    asked.push_back(cloze->answer);
+    Window window = question(cloze->question, cloze->answer, false, random);
+    if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
+    if (add_question(all, std::move(window), most) && !several) break;
+  }
+  if (all) all->cloze = true;
   return all;
 }
 

@@ -34,6 +34,7 @@ struct ChunkOptions {
   std::int64_t length = 256;                     // C
   double short_share = 0;                        // updates of 16 to C tokens instead
   std::vector<double> kinds = {.3, .3, .1, .3};  // as in Kind
+  double cloze = 0;                              // questions on text and passages that are made from them
   double document = 0;                           // streams that write nothing but one document all their life
   double twice = 0;                              // chunks of facts that change a fact told earlier
   double chat_form = 0;                          // questions on facts of a text that are asked in a chat
@@ -60,6 +61,7 @@ struct Window {
   std::int64_t asks_from = 0, asks_to = 0;  // the tokens that ask: the first question's
   std::int64_t update = -1;                 // whose chunk holds the answer; −1: none
   std::int64_t rival = -1;                  // whose chunk says something else about it; −1: none
+  bool cloze = false;                       // made from the text (cloze.h)
 };
 
 class ChunkMaker {
@@ -106,6 +108,7 @@ class ChunkMaker {
                                   std::int64_t most, bool several) const;
   std::optional<Window> ask_passage(const Chunk& chunk, Random& random, std::int64_t most,
                                     bool several) const;
+  std::optional<Window> ask_cloze(const Chunk& chunk, Random& random, std::int64_t most, bool several) const;
   std::optional<Window> ask_rest(const Chunk& chunk, Random& random, std::int64_t most) const;
   Window question(const std::string& question, const std::string& answer, bool in_chat, Random& random) const;
   Window turn(const std::string& user, const std::string& assistant, Random& random) const;

@@ -13,7 +13,18 @@ enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 
-enum Task : std::uint8_t { plain_text, in_context, facts, passage, chat, rest, next_text, unknown, talk };
+enum Task : std::uint8_t {
+  plain_text,
+  in_context,
+  facts,
+  passage,
+  chat,
+  rest,
+  next_text,
+  unknown,
+  talk,
+  cloze
+};
 
 Task task_of(Kind kind) {
   switch (kind) {
@@ -54,7 +65,7 @@ Read collate(std::vector<Window> windows, std::vector<std::uint8_t> tasks) {
 
 const std::vector<std::string_view>& task_names() {
   static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage", "chat",
-                                                      "rest",  "next",    "unknown", "talk"};
+                                                      "rest",  "next",    "unknown", "talk",    "cloze"};
   return names;
 }
 
@@ -202,7 +213,7 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       window = maker_.ask(id, newest, draw, options_.window, draw.chance(options_.several));
       if (window) {
         asked_kind = maker_.kind(id);
-        task = task_of(asked_kind);
+        task = window->cloze ? cloze : task_of(asked_kind);
       }
     }
     if (!window) {  // short chunks that nothing can be asked about

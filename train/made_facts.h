@@ -60,7 +60,7 @@ class FactMaker {
               MadeFact& fact);
 
   World world_;
-  std::uint32_t width_;                    // of every list of words; 0: whole lists
+  std::uint32_t width_;                   // of every list of words; 0: whole lists
   std::vector<const made::Kind*> kinds_;  // those of a narrow world; empty: all
   made::TextDraw draw_;
   std::array<const made::Kind*, 8> recent_kinds_{};

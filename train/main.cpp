@@ -55,6 +55,9 @@ int main(int argc, char** argv) {
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--profile", options.profile_steps,
+                 "print what the time of so many steps of every stage goes to, kernel by kernel")
+      ->type_name("N");
   app.add_option("--cache", options.cache, "folder of tokenised data")->type_name("DIR");
   app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
       ->type_name("TEXT");

@@ -9,6 +9,7 @@
 #include "mplus/train/read_pass.h"
 #include "mplus/train/stream_memory.h"
 #include "mplus/train/upload.h"
+#include "mplus/train/vote_scores.h"
 #include "mplus/train/write_pass.h"
 
 namespace mplus::train {
@@ -121,18 +122,13 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
 
 Votes vote(const Model& model, const Tensor& states, const Tensor& asks, const Tensor& rows, std::int64_t m,
            std::int64_t top, const Tensor& layer_weights) {
-  const std::int64_t L = states.size(0), n = states.size(1), T = states.size(2),
-                     candidates = rows.size(1) / m;
+  const std::int64_t L = states.size(0), n = states.size(1), candidates = rows.size(1) / m;
   std::vector<Tensor> layers;
   for (std::int64_t l = 0; l < L; ++l) {
     const Tensor queries = project(model.query, l, states[l]);  // [n, T, d_r]
     const Tensor keys = project(model.key, l, rows[l]);         // [candidates·m, d_r]
-    // In float32 from here on: scores of different chunks differ by less than bfloat16 can tell.
-    const Tensor near = torch::sigmoid(torch::linear(queries.flatten(0, 1), keys).to(torch::kFloat32))
-                            .view({n, T, candidates * m});
-    const Tensor p = torch::bmm(asks.unsqueeze(1), near).view({n, candidates, m});
-    const Tensor best = top > 0 && top < m ? std::get<0>(p.topk(top, -1)) : p;
-    const Tensor of_chunk = best.mean(-1);  // [n, candidates]
+    const Tensor p = asked_scores(queries, asks, keys).view({n, candidates, m});
+    const Tensor of_chunk = best_mean(p, top);  // [n, candidates]
     const Tensor mean = of_chunk.mean(-1, true);
     // The small number keeps the gradient finite where all candidates score alike.
     const Tensor sd = ((of_chunk - mean).square().mean(-1, true) + 1e-10).sqrt();

@@ -13,6 +13,7 @@
 #include "mplus/train/lesson_queue.h"
 #include "mplus/train/load.h"
 #include "mplus/train/new_delta.h"
+#include "mplus/train/profile.h"
 #include "mplus/train/run_log.h"
 #include "mplus/train/save_delta.h"
 
@@ -82,6 +83,7 @@ class Run {
   void save_result(std::int64_t stages_done);
   fs::path checkpoint() const { return options_.out / "checkpoint.safetensors"; }
   void check_finite(double loss, double norm, std::int64_t step) const;
+  void profile(std::int64_t steps_done, std::string_view stage);
   AdamW optimizer_for(const StageConfig& stage, std::vector<Trained> extra);
 
   const RunConfig& config_;
@@ -91,6 +93,8 @@ class Run {
   Model model_;
   std::optional<Material> material_;
   io::StringMap record_;
+  std::optional<Profile> profile_;
+  Clock::time_point profile_start_;
   Clock::time_point start_ = Clock::now(), saved_ = Clock::now();
   double seconds_before_ = 0;
 };
@@ -177,6 +181,34 @@ void Run::check_finite(double loss, double norm, std::int64_t step) const {
        fs::exists(checkpoint()) ? checkpoint().string() : "where the run began");
 }
 
+// Called before every step of a stage with the number of steps done since it began or was resumed.
+void Run::profile(std::int64_t steps_done, std::string_view stage) {
+  constexpr std::int64_t kFirst = 8;  // memory is asked for and matrix products are tried out in these
+  const std::int64_t steps = options_.profile_steps;
+  if (steps <= 0) return;
+  if (steps_done == kFirst) {
+    profile_.emplace(device_);
+    profile_->start();
+    profile_start_ = Clock::now();
+  }
+  if (steps_done != kFirst + steps || !profile_) return;
+  const std::vector<Profile::Cost> costs = profile_->stop();
+  const double passed = 1e3 * seconds_since(profile_start_);
+  profile_.reset();
+  double busy = 0;
+  for (const Profile::Cost& cost : costs) busy += cost.milliseconds;
+  log_.say(fmt::format("{}: {} steps took {:.0f} ms, {:.0f} ms of them busy on {}", stage, steps, passed,
+                       busy, device_.str()));
+  constexpr std::size_t kShown = 40;
+  io::Json shown;
+  for (std::size_t i = 0; i < std::min(kShown, costs.size()); ++i) {
+    log_.say(fmt::format("  {:5.1f} %  {:9.2f} ms  {:6} calls  {}", 100 * costs[i].milliseconds / busy,
+                         costs[i].milliseconds, costs[i].calls, costs[i].name.substr(0, 150)));
+    shown.push_back({{"name", costs[i].name}, {"ms", costs[i].milliseconds}, {"calls", costs[i].calls}});
+  }
+  log_.record({{"stage", stage}, {"profile", shown}, {"steps", steps}, {"ms", passed}});
+}
+
 AdamW Run::optimizer_for(const StageConfig& stage, std::vector<Trained> extra) {
   std::vector<Trained> trained = trained_tensors(model_, stage.rates);
   trained.insert(trained.end(), extra.begin(), extra.end());
@@ -207,6 +239,7 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
       if (seconds_since(saved_) > 60 * options_.checkpoint_minutes)
         save(optimizer, {.stage = number, .step = step, .seconds = seconds});
     }
+    profile(step - from.step, stage.name);
     const Lesson lesson = queue.next();
     begin_step(number, step);
     const bool reports =
@@ -308,6 +341,7 @@ RunEnd Run::retriever(std::int64_t number, const StageConfig& stage, Progress fr
       log_.record({{"stage", stage.name}, {"step", step}, {"found_first", shares}});
       log_.say("  found first among their kind, unseen:" + shown);
     }
+    profile(step - from.step, stage.name);
     begin_step(number, step);
     Random draw(seed, {.purpose = 121, .update = static_cast<std::uint32_t>(step)});
     const RetrieverBatch batch = draw_batch(cache, stage.retriever, draw, std::nullopt);

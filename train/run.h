@@ -15,8 +15,9 @@ struct RunOptions {
   std::string device = "auto";  // "cpu", "cuda"
   double minutes = 0;           // stop, resumable, after so long; 0: no limit
   double checkpoint_minutes = 4;
-  std::int64_t report_steps = 25;           // a line in the log
-  std::string commit;                       // for the record
+  std::int64_t report_steps = 25;  // a line in the log
+  std::int64_t profile_steps = 0;  // of every stage, its first ones left out: what their time goes to
+  std::string commit;              // for the record
   const std::atomic<bool>* stop = nullptr;  // set by Ctrl-C: save and return
 };
 

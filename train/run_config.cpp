@@ -112,6 +112,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("document", lesson.chunk.document);
   keys.take("twice", lesson.chunk.twice);
   keys.take("chat_form", lesson.chunk.chat_form);
+  keys.take("cloze", lesson.chunk.cloze);
   if (const toml::table* table = keys.table("steps_of")) {
     Keys shares(*table, fmt::format("{}.steps_of", keys.where()));
     lesson.plain = lesson.context = lesson.fresh = lesson.live = 0;

@@ -71,8 +71,9 @@ class StreamMemory {
   std::int64_t streams_, K_, N_, capacity_;
   std::int64_t updates_ = 0, tail_rows_ = 0, first_chunk_ = 0;
   std::vector<Tensor> short_term_, births_;  // [L]
-  std::vector<Tensor> tail_;  // [L]: the last rows of short_term_, as they were written: no slice to go back through
-  std::vector<LongTerm> long_term_;          // [L]
+  std::vector<Tensor>
+      tail_;  // [L]: the last rows of short_term_, as they were written: no slice to go back through
+  std::vector<LongTerm> long_term_;  // [L]
 };
 
 // Rows of x [B, n, …] by indices [B, k], no row of a stream twice.

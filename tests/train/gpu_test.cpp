@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/train/decoder_layer.h"
+#include "mplus/train/vote_scores.h"
 
 namespace mplus::train {
 namespace {
@@ -36,7 +37,7 @@ void compare(const std::vector<Tensor>& inputs, double bound, const F& f) {
   const Tensor y = f(gpu), reference = f(cpu);
   expect_close(y, reference.detach(), bound, "values");
   const Tensor back = torch::randn(y.sizes(), on_gpu());
-  y.backward(back);
+  y.backward(back.to(y.scalar_type()));
   reference.backward(wide(back));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     expect_close(gpu[i].grad(), cpu[i].grad(), 2 * bound, "gradients");
@@ -107,6 +108,37 @@ TEST(TrainGpu, DecoderLayerOverAPrefix) {
     RopeTable rope(config, t[0].scalar_type(), t[0].device());
     return decoder_layer(w, config, t[0], rms_norm(t[0], norm, 1e-5f), {t[1], t[2]}, rope.rows(21, 10));
   });
+}
+
+// Questions of different lengths, some tokens of which ask for nothing, and rows that fill no whole tile.
+TEST(TrainGpu, AskedScores) {
+  NEEDS_GPU();
+  torch::manual_seed(5);
+  for (const std::int64_t T : {1, 24, 64}) {
+    Tensor weights = torch::rand({5, T}, torch::kCUDA);
+    weights.narrow(1, T / 2, T - T / 2).mul_(torch::arange(5, torch::kCUDA).remainder(2).unsqueeze(1));
+    compare({0.4 * torch::randn({5, T, 64}, on_gpu()), torch::randn({1100, 64}, on_gpu())}, 2 * kHalfStep,
+            [&](const std::vector<Tensor>& x) {
+              return asked_scores(x[0], weights.to(x[0].device(), at_least_float(x[0].scalar_type())), x[1]);
+            });
+  }
+}
+
+TEST(TrainGpu, BestMean) {
+  NEEDS_GPU();
+  torch::manual_seed(6);
+  for (const auto& [width, top] : {std::pair<std::int64_t, std::int64_t>{128, 16}, {100, 1}, {32, 31}}) {
+    // Numbers that differ, so that both choose the same ones.
+    const Tensor x =
+        torch::randperm(3 * 7 * width, torch::kCUDA).view({3, 7, width}).to(torch::kFloat32) / 64;
+    const Tensor gpu = x.clone().requires_grad_(), cpu = wide(x).requires_grad_();
+    const Tensor y = best_mean(gpu, top), reference = best_mean(cpu, top);
+    expect_close(y, reference.detach(), 1e-6, "values");
+    const Tensor back = torch::randn(y.sizes(), torch::kCUDA);
+    y.backward(back);
+    reference.backward(wide(back));
+    expect_close(gpu.grad(), cpu.grad(), 1e-6, "gradients");
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <unordered_set>
@@ -340,6 +341,29 @@ TEST(MadeFacts, ComeWithTalkOfManyKinds) {
   EXPECT_GE(acknowledgements.size(), 30u);
   EXPECT_GE(beginnings.size(), 30u);
   EXPECT_TRUE(bare > 4000 && bare < 16000);
+}
+
+// Facts of one world compete: few kinds, shared names, and yet no two parts tell the same key.
+TEST(MadeFacts, PartsOfAWorldShareKindsAndNamesButNoKey) {
+  std::size_t narrow = 0;
+  for (std::uint64_t world = 1; world <= 12; ++world) {
+    std::map<std::string, std::uint32_t> part_of;
+    std::set<std::string> kinds;
+    std::size_t shared_kinds = 0, facts = 0;
+    for (std::uint32_t part = 0; part < 8; ++part) {
+      FactMaker maker(part, {.seed = world, .part = part, .parts = 32});
+      for (int i = 0; i < 16; ++i, ++facts) {
+        const MadeFact fact = maker.fact();
+        EXPECT_EQ(part_of.emplace(fact.key, part).first->second, part) << fact.key;
+        const std::string kind = fields_of(fact)[0];
+        shared_kinds += kinds.count(kind);
+        kinds.insert(kind);
+      }
+    }
+    narrow += shared_kinds > facts * 3 / 4;
+  }
+  EXPECT_GE(narrow, 3u);
+  EXPECT_LE(narrow, 11u) << "some worlds are wide";
 }
 
 }  // namespace
