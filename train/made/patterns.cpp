@@ -199,8 +199,7 @@ void TextDraw::draw(const Piece& piece, std::string& out) {
     case Piece::What::list: {
       const Choice& list = Lexicon::instance().list(piece.list);
       std::uint32_t& last = last_[piece.list];
-      if (last == 0 || !random_.one_in(kRepeatOneIn))
-        last = 1 + one_of(list.size(), piece.list);
+      if (last == 0 || !random_.one_in(kRepeatOneIn)) last = 1 + one_of(list.size(), piece.list);
       const std::size_t begin = out.size();
       draw(list[last - 1], out);
       if (piece.capital) capitalise_words(out, begin);
