@@ -23,7 +23,7 @@ enum : std::uint32_t {
 };
 
 constexpr std::int64_t kShortest = 16;  // tokens of a short chunk
-constexpr float kOther = 0.05f;         // weight of tokens that are no answer
+constexpr float kEach = 0.2f;           // weight of targets where nearly every token is one
 constexpr std::int64_t kLongestAnswer = 24;
 constexpr std::int64_t kMostFacts = 24;  // that a chunk may tell
 constexpr std::uint32_t kParts = 32;     // of a world; the last one is never told
@@ -53,7 +53,7 @@ Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
   window.tokens = std::move(asked);
   window.asks_from = from;
   window.asks_to = size(window.tokens);
-  window.weight.assign(window.tokens.size(), kOther);
+  window.weight.assign(window.tokens.size(), kOtherWeight);
   append(window.tokens, said);
   window.weight.resize(window.tokens.size(), 1);
   return window;
@@ -350,7 +350,7 @@ bool ChunkMaker::add_question(std::optional<Window>& all, Window next, std::int6
   }
   append(all->tokens, newline_);
   append(all->tokens, next.tokens);
-  all->weight.resize(all->weight.size() + newline_.size(), kOther);
+  all->weight.resize(all->weight.size() + newline_.size(), kOtherWeight);
   all->weight.insert(all->weight.end(), next.weight.begin(), next.weight.end());
   return true;
 }
@@ -449,8 +449,8 @@ std::optional<Window> ChunkMaker::ask_rest(const Chunk& chunk, Random& random, s
   const std::int64_t from = random.between(0, size(chunk.tokens) - length);
   Window window;
   window.tokens.assign(chunk.tokens.begin() + from, chunk.tokens.begin() + from + length);
-  window.weight.assign(static_cast<std::size_t>(given), kOther);
-  window.weight.resize(static_cast<std::size_t>(length), 1);
+  window.weight.assign(static_cast<std::size_t>(given), kOtherWeight);
+  window.weight.resize(static_cast<std::size_t>(length), kEach);
   window.asks_to = given;
   return window;
 }
@@ -461,7 +461,7 @@ std::optional<Window> ChunkMaker::follow_document(const ChunkId& id, std::int64_
   Window window;
   window.tokens =
       cut(material_.texts[spot.set].tokens, spot.start + this->length(id.life, id.update), length);
-  window.weight.assign(window.tokens.size(), 1);
+  window.weight.assign(window.tokens.size(), kEach);
   window.asks_to = length;
   return window;
 }

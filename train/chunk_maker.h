@@ -54,10 +54,14 @@ struct Chunk {
   std::int64_t passage = -1;
 };
 
+constexpr float kOtherWeight = 0.05f;  // of tokens in a window that are no target
+
 // What a reader sees and must say.
 struct Window {
   std::vector<std::int32_t> tokens;
-  std::vector<float> weight;                // of each token as a target: 1 in answers
+  // Of each token as a target: 1 in answers, less where a hundred tokens in a row are to be said, so that
+  // they do not outweigh an answer of three.
+  std::vector<float> weight;
   std::int64_t asks_from = 0, asks_to = 0;  // the tokens that ask: the first question's
   std::int64_t update = -1;                 // whose chunk holds the answer; −1: none
   std::int64_t rival = -1;                  // whose chunk says something else about it; −1: none

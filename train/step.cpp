@@ -76,7 +76,7 @@ Tally::Tally(torch::Device device)
 
 void Tally::add(const Tensor& nll, const Tensor& weight, const Tensor& task) {
   const torch::NoGradGuard constant;
-  const Tensor answer = (weight >= 1).to(torch::kFloat32);
+  const Tensor answer = (weight > kOtherWeight).to(torch::kFloat32);
   sums_.index_add_(0, task, torch::stack({nll.detach().to(torch::kFloat32) * answer, answer}, 1));
 }
 
