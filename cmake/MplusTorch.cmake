@@ -32,6 +32,11 @@ if(CMAKE_CUDA_COMPILER AND EXISTS ${mplus_torch}/lib/libtorch_cuda.so)
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_CUDA)
+  # The wheels that torch depends on bring NCCL's header; without it a run has one GPU.
+  find_path(MPLUS_NCCL_INCLUDE nccl.h HINTS ${mplus_torch}/../nvidia/nccl/include)
+  if(MPLUS_NCCL_INCLUDE)
+    target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_NCCL)
+  endif()
   target_link_libraries(mplus_torch INTERFACE CUDA::cudart ${mplus_torch}/lib/libc10_cuda.so
                         "-Wl,--no-as-needed,${mplus_torch}/lib/libtorch_cuda.so,--as-needed")
 endif()

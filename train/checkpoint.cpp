@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <functional>
 #include <set>
 #include <span>
 
@@ -21,24 +20,26 @@ DType file_type(const Tensor& tensor) {
   return DType::f32;
 }
 
-// Every tensor of a run by the name it has in the file.
-void for_each(Model& model, AdamW& optimizer, const std::function<void(const std::string&, Tensor&)>& visit) {
+struct Named {
+  std::string name;
+  Tensor tensor;
+};
+
+// What is saved of the model, and what else is trained.
+std::vector<Named> weights(Model& model, const AdamW& optimizer) {
+  std::vector<Named> list;
   std::set<std::string> seen;
   for (const Parameter& p : parameters(model))
     if (p.part != Part::base || p.tensor->requires_grad()) {
-      visit(p.name, *p.tensor);
+      list.push_back({p.name, *p.tensor});
       seen.insert(p.name);
     }
-  for (std::size_t i = 0; i < optimizer.trained().size(); ++i) {
-    const Trained& trained = optimizer.trained()[i];
-    AdamW::Moments& moments = optimizer.moments()[i];
-    Tensor tensor = trained.tensor;
-    if (!seen.contains(trained.name)) visit(trained.name, tensor);
-    visit(trained.name + ".first_moment", moments.first);
-    visit(trained.name + ".second_moment", moments.second);
-    visit(trained.name + ".steps", moments.steps);
-  }
+  for (const Trained& trained : optimizer.trained())
+    if (!seen.contains(trained.name)) list.push_back({trained.name, trained.tensor});
+  return list;
 }
+
+constexpr const char *kFirst = ".first_moment", *kSecond = ".second_moment", *kSteps = ".steps";
 
 template <class T>
 T number(const io::Safetensors& file, const char* key) {
@@ -51,6 +52,11 @@ T number(const io::Safetensors& file, const char* key) {
   }
   fail(ErrorCode::corrupt, "{}: metadata '{}': expected a number, found {}", file.path().string(), key,
        at == file.metadata().end() ? "nothing" : at->second);
+}
+
+std::string text(const io::Safetensors& file, const char* key) {
+  const auto at = file.metadata().find(key);
+  return at == file.metadata().end() ? std::string() : at->second;
 }
 
 Tensor content(const io::Safetensors& file, const std::string& name, const Tensor& like) {
@@ -73,12 +79,17 @@ io::Safetensors open_checkpoint(const fs::path& path) {
 Progress progress_of(const io::Safetensors& file) {
   return {.stage = number<std::int64_t>(file, "stage"),
           .step = number<std::int64_t>(file, "step"),
-          .seconds = number<double>(file, "seconds")};
+          .seconds = number<double>(file, "seconds"),
+          .warm_up_from = file.metadata().contains("warm_up_from") ? number<std::int64_t>(file, "warm_up_from") : 0,
+          .recipe = text(file, "recipe"),
+          .data = text(file, "data")};
 }
 
 }  // namespace
 
 void save_checkpoint(const fs::path& file, Model& model, AdamW& optimizer, const Progress& progress) {
+  const std::vector<AdamW::Moments> moments = optimizer.moments();
+  if (optimizer.processes() && !optimizer.processes()->is_first()) return;
   std::vector<Tensor> kept;  // on the CPU and contiguous, until the file is written
   std::vector<io::TensorData> tensors;
   const auto add = [&](const std::string& name, const Tensor& tensor) {
@@ -88,24 +99,38 @@ void save_checkpoint(const fs::path& file, Model& model, AdamW& optimizer, const
                        copy.sizes().vec(),
                        {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
   };
-  for_each(model, optimizer, add);
+  for (const Named& weight : weights(model, optimizer)) add(weight.name, weight.tensor);
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    const std::string& name = optimizer.trained()[i].name;
+    add(name + kFirst, moments[i].first);
+    add(name + kSecond, moments[i].second);
+    add(name + kSteps, moments[i].steps);
+  }
   io::write_safetensors(file, tensors,
                         {{"format", std::string(kFormat)},
                          {"stage", fmt::format("{}", progress.stage)},
                          {"step", fmt::format("{}", progress.step)},
-                         {"seconds", fmt::format("{}", progress.seconds)}});
+                         {"seconds", fmt::format("{}", progress.seconds)},
+                         {"warm_up_from", fmt::format("{}", progress.warm_up_from)},
+                         {"recipe", progress.recipe},
+                         {"data", progress.data}});
 }
 
 Progress load_checkpoint(const fs::path& path, Model& model, AdamW& optimizer) {
   const io::Safetensors file = open_checkpoint(path);
   const torch::NoGradGuard constant;
-  std::size_t wanted = 0;
   if (file.find("vote_weights") && !model.vote_weights.defined())
     model.vote_weights = torch::ones({model.config.layers}, torch::TensorOptions(model.device()));
-  for_each(model, optimizer, [&](const std::string& name, Tensor& tensor) {
-    tensor.copy_(content(file, name, tensor));
-    ++wanted;
-  });
+  std::vector<Named> list = weights(model, optimizer);
+  for (Named& weight : list) weight.tensor.copy_(content(file, weight.name, weight.tensor));
+  const Tensor number = torch::zeros({});
+  for (std::size_t i = 0; i < optimizer.trained().size(); ++i) {
+    const auto& [name, tensor, rate] = optimizer.trained()[i];
+    optimizer.set_moments(i, {.first = content(file, name + kFirst, tensor),
+                              .second = content(file, name + kSecond, tensor),
+                              .steps = content(file, name + kSteps, number)});
+  }
+  const std::size_t wanted = list.size() + 3 * optimizer.trained().size();
   if (file.tensors().size() != wanted)
     fail(ErrorCode::model_mismatch, "{}: expected {} tensors, found {}: another set of parts was trained",
          path.string(), wanted, file.tensors().size());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "mplus/train/optimizer.h"
 
@@ -13,9 +14,12 @@ namespace mplus::train {
 struct Progress {
   std::int64_t stage = 0, step = 0;  // step: of the stage
   double seconds = 0;                // of training so far
+  std::int64_t warm_up_from = 0;     // step of the stage from which the learning rate warms up
+  std::string recipe = {}, data = {};  // what the run is made of, as hashes; empty: not known
 };
 
 // Every tensor of the delta, trained or not, and of the base what is trained; the optimizer's own ones too.
+// Of several processes all call it and the first one writes; any number of them can go on from the file.
 void save_checkpoint(const std::filesystem::path& file, Model& model, AdamW& optimizer,
                      const Progress& progress);
 

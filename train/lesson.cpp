@@ -70,14 +70,18 @@ const std::vector<std::string_view>& task_names() {
 }
 
 LessonMaker::LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed,
-                         std::int64_t steps)
+                         std::int64_t steps, const Share& share)
     : options_(options),
       seed_(seed),
+      share_(share),
       chats_(material.chat.has_value()),
       maker_(material, options.chunk, seed) {
   MPLUS_CHECK(options.streams > 0 && options.reads > 0 && options.most_new > 0 && !options.lives.empty() &&
                   !options.chunks.empty(),
               "a lesson without streams, reads or writes");
+  if (options.streams / 2 < share.processes && share.processes > 1)  // some lessons have half the streams
+    fail(ErrorCode::invalid_argument, "streams = {}: expected at least two for each of {} processes",
+         options.streams, share.processes);
   std::uint32_t life = 0, updates = 0;
   std::int64_t left = 0;  // updates of the living streams' life
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -129,13 +133,15 @@ Lesson LessonMaker::lesson(std::int64_t step) const {
   lesson.memory = plan.memory;
   lesson.begins = plan.memory != MemoryUse::none && plan.updates == 0;
   lesson.updates = plan.updates;
+  lesson.streams = options_.streams;
   if (plan.memory == MemoryUse::none) {
     fill_context(lesson, plan);
     return lesson;
   }
+  lesson.first = share_.first(lesson.streams);
   for (std::uint32_t i = 0; i < plan.writes; ++i) {
     std::vector<std::int32_t>& tokens = lesson.writes.emplace_back();
-    for (std::uint32_t b = 0; b < options_.streams; ++b) {
+    for (auto b = static_cast<std::uint32_t>(lesson.first); b < share_.end(lesson.streams); ++b) {
       const Chunk chunk = maker_.chunk({.life = plan.life, .update = plan.updates + i, .stream = b});
       tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
     }
@@ -149,9 +155,9 @@ void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
   std::vector<Window> windows;
   std::vector<std::uint8_t> tasks;
   // Long windows take the place of several chunks.
-  const std::int64_t streams =
-      plan.context ? std::max<std::int64_t>(1, options_.streams / 2) : options_.streams;
-  for (std::uint32_t b = 0; b < streams; ++b) {
+  if (plan.context) lesson.streams = std::max<std::int64_t>(1, options_.streams / 2);
+  lesson.first = share_.first(lesson.streams);
+  for (auto b = static_cast<std::uint32_t>(lesson.first); b < share_.end(lesson.streams); ++b) {
     Random draw(seed_, {.purpose = kPlain, .update = static_cast<std::uint32_t>(lesson.step), .stream = b});
     Window all;
     std::optional<Window> asked;
@@ -186,7 +192,8 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
   const bool again =
       Random(seed_, {.purpose = kReread, .life = number, .update = static_cast<std::uint32_t>(step)})
           .chance(options_.reread);
-  for (std::uint32_t b = 0; b < options_.streams; ++b) {
+  for (auto b = static_cast<std::uint32_t>(share_.first(options_.streams)); b < share_.end(options_.streams);
+       ++b) {
     Random draw(seed_,
                 {.purpose = kRead, .life = number, .update = static_cast<std::uint32_t>(step), .stream = b});
     std::optional<Window> window;

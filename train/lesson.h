@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mplus/train/chunk_maker.h"
+#include "mplus/train/share.h"
 
 namespace mplus::train {
 
@@ -50,13 +51,17 @@ struct Lesson {
   MemoryUse memory = MemoryUse::none;
   bool begins = false;                            // the memory is empty before the first write
   std::int64_t updates = 0;                       // written in its life before this step
+  // B of the streams are this process's, from `first` on.
+  std::int64_t streams = 0, first = 0;
   std::vector<std::vector<std::int32_t>> writes;  // each [B, length]
   std::vector<Read> reads;
 };
 
 class LessonMaker {
  public:
-  LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed, std::int64_t steps);
+  // Of every lesson, the streams of one process are made.
+  LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed, std::int64_t steps,
+              const Share& share = {});
 
   Lesson lesson(std::int64_t step) const;
   // True where no stream lives on over the beginning of this step: where a run may stop and resume.
@@ -75,6 +80,7 @@ class LessonMaker {
 
   LessonOptions options_;
   std::uint64_t seed_;
+  Share share_;
   bool chats_;  // the model has a chat template
   ChunkMaker maker_;
   std::vector<Plan> plans_;  // [steps]

@@ -26,7 +26,8 @@ Tensor next_token_loss(const Model& model, const Tensor& hidden, const Tensor& t
   return token_nll(model, hidden.narrow(1, 0, T - 1), tokens.narrow(1, 1, T - 1)).mean();
 }
 
-Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& right) {
+Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& right,
+                      Processes* processes) {
   std::vector<Tensor> flat_p, flat_right;
   for (std::size_t l = 0; l < p.size(); ++l) {
     flat_p.push_back(p[l].flatten());
@@ -34,8 +35,8 @@ Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& r
   }
   const Tensor all = torch::cat(flat_p), is_right = torch::cat(flat_right), is_wrong = 1 - is_right;
   // Sums over counts of at least 1, not masked selection: no host synchronisation, and an empty set gives 0.
-  const auto mean = [](const Tensor& values, const Tensor& chosen) {
-    return (values * chosen).sum() / chosen.sum().clamp_min(1);
+  const auto mean = [&](const Tensor& values, const Tensor& chosen) {
+    return (values * chosen).sum() / sum_over(processes, chosen.sum()).clamp_min(1);
   };
   return 0.5 * mean(-torch::log(all + kLeastProbability), is_right) +
          0.5 * mean(-torch::log(1 - all + kLeastProbability), is_wrong);

@@ -59,6 +59,17 @@ int main(int argc, char** argv) {
                  "print what the time of so many steps of every stage goes to, kernel by kernel")
       ->type_name("N");
   app.add_option("--cache", options.cache, "folder of tokenised data")->type_name("DIR");
+  app.add_option("--travel", options.travel,
+                 "folder that gets every checkpoint packed small, in pieces; a run without a checkpoint goes on "
+                 "from there")
+      ->type_name("DIR");
+  app.add_flag("--changed-recipe", options.changed_recipe,
+               "go on from a checkpoint although it was made with another CONFIG or other data");
+  app.add_option("--process-timeout", options.process_timeout_seconds,
+                 "how long the processes of a run wait for each other")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
       ->type_name("TEXT");
   CLI11_PARSE(app, argc, argv);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mplus/train/model.h"
+#include "mplus/train/processes.h"
 
 namespace mplus::train {
 
@@ -26,11 +27,19 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-8, weight_decay = 0;
 };
 
+// In a run of several processes each holds the moments of its piece of every tensor and steps that piece
+// (ZeRO-1); weights are whole in all of them. Construction, clip(), step() and moments() are calls of all
+// processes.
 class AdamW {
  public:
-  explicit AdamW(std::vector<Trained> trained, const AdamWOptions& options = {});
+  explicit AdamW(std::vector<Trained> trained, const AdamWOptions& options = {},
+                 Processes* processes = nullptr);
 
   const std::vector<Trained>& trained() const { return trained_; }
+  Processes* processes() const { return processes_; }
+  // Adds up the gradients of all processes, before anything is done with them. All processes must have
+  // gradients of the same tensors. Nothing to do for a process alone.
+  void sum_gradients();
   // Scales all gradients so that their common norm is at most `most`; returns the norm before that (a scalar
   // tensor).
   Tensor clip(double most);
@@ -38,15 +47,26 @@ class AdamW {
   void step(double factor);
 
   // First and second moment and number of steps of each tensor, in the order of trained(): for checkpoints.
+  // Whole tensors, whatever the number of processes.
   struct Moments {
     Tensor first, second, steps;
   };
-  std::vector<Moments>& moments() { return moments_; }
+  std::vector<Moments> moments() const;
+  void set_moments(std::size_t tensor, const Moments& moments);  // copied
 
  private:
+  // Numbers of each process's piece of tensor i, the last one filled up.
+  std::int64_t piece_size(std::size_t i) const;
+  Tensor own_piece(std::size_t i, const Tensor& whole) const;  // a view: of all of it for a process alone
+  Tensor gradient(std::size_t i) const;                        // of the own piece; undefined: none
+  Tensor whole(std::size_t i, const Tensor& piece) const;
+  void share_weights();
+
   std::vector<Trained> trained_;
-  std::vector<Moments> moments_;
+  std::vector<Moments> moments_;  // of the own pieces
   AdamWOptions options_;
+  Processes* processes_;
+  std::vector<Tensor> sums_;  // several processes: gradients of the own pieces, from sum_gradients() to step()
 };
 
 // Linear warm-up over the first steps, then half a cosine from 1 down to `least` as progress goes from 0

@@ -174,6 +174,17 @@ RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptio
   return batch;
 }
 
+double take_share(RetrieverBatch& batch, const Share& share) {
+  const auto n = static_cast<std::int64_t>(batch.questions.size());
+  const std::int64_t first = share.first(n), end = share.end(n);
+  if (first == end)
+    fail(ErrorCode::invalid_argument, "a step of the retriever's stage has {} questions for {} processes", n,
+         share.processes);
+  for (std::vector<std::int64_t>* list : {&batch.questions, &batch.right})
+    *list = std::vector<std::int64_t>(list->begin() + first, list->begin() + end);
+  return static_cast<double>(end - first) / static_cast<double>(n);
+}
+
 RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cache,
                                    const RetrieverBatch& batch, const RetrieverStageOptions& options,
                                    const Tensor& layer_weights, const Tensor& temperature, Random& random) {

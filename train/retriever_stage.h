@@ -11,6 +11,7 @@
 
 #include "mplus/train/chunk_maker.h"
 #include "mplus/train/model.h"
+#include "mplus/train/share.h"
 
 namespace mplus::train {
 
@@ -54,6 +55,10 @@ struct RetrieverBatch {
 // `only`: of this kind, whatever the options say; no questions where there are none of it.
 RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptions& options, Random& random,
                           std::optional<Kind> only);
+
+// Leaves this process's questions of a batch, all candidates with them; returns their part of all questions.
+// Votes for one question do not depend on the others, so the losses of the parts, weighted, add up.
+double take_share(RetrieverBatch& batch, const Share& share);
 
 struct RetrieverLoss {
   Tensor loss;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <span>
 #include <thread>
+#include <tuple>
 
 #include "mplus/core/error.h"
 #include "mplus/io/gguf.h"
@@ -14,11 +16,14 @@
 #include "mplus/train/load.h"
 #include "mplus/train/new_delta.h"
 #include "mplus/train/profile.h"
+#include "mplus/train/processes.h"
 #include "mplus/train/run_log.h"
 #include "mplus/train/save_delta.h"
+#include "mplus/train/travel.h"
 
 #ifdef MPLUS_TRAIN_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #endif
 
 namespace mplus::train {
@@ -34,8 +39,12 @@ double seconds_since(Clock::time_point start) {
 torch::Device device_named(const std::string& name) {
   const bool cuda = torch::globalContext().hasCUDA();
   if (name == "cuda" && !cuda) fail(ErrorCode::unsupported, "no GPU that torch can use was found");
-  return name == "cuda" || (name == "auto" && cuda) ? torch::Device(torch::kCUDA, 0)
-                                                    : torch::Device(torch::kCPU);
+  if (name == "cpu" || !cuda) return torch::kCPU;
+  const torch::Device device(torch::kCUDA, static_cast<c10::DeviceIndex>(process_place().on_machine));
+#ifdef MPLUS_TRAIN_CUDA
+  c10::cuda::set_device(device.index());
+#endif
+  return device;
 }
 
 double device_gigabytes(torch::Device device) {
@@ -65,21 +74,31 @@ class Run {
   Run(const RunConfig& config, const RunOptions& options)
       : config_(config),
         options_(options),
-        log_(options.out / "log.jsonl"),
-        device_(device_named(options.device)) {}
+        device_(device_named(options.device)),
+        processes_(process_place().share.processes > 1
+                       ? std::make_unique<Processes>(process_place(), device_, options.process_timeout_seconds)
+                       : nullptr) {
+    if (writes_files()) log_ = RunLog(options.out / "log.jsonl");
+  }
 
   RunEnd run();
 
  private:
   void load();
   void load_material();
+  void check_agreement(const Progress& from);
+  Progress begin();
   bool material_trains_chat() const;
   RunEnd lessons(std::int64_t number, const StageConfig& stage, Progress from);
   RunEnd retriever(std::int64_t number, const StageConfig& stage, Progress from);
   void begin_step(std::int64_t stage, std::int64_t step) const;
   void end_step(AdamW& optimizer, const StageConfig& stage, std::int64_t step, Tensor& norm);
+  bool writes_files() const { return !processes_ || processes_->is_first(); }
+  Share share() const { return processes_ ? processes_->share() : Share{}; }
   bool must_stop() const;
-  void save(AdamW& optimizer, const Progress& progress);
+  bool must_save() const;
+  void save(AdamW& optimizer, Progress progress);
+  void pack();
   void save_result(std::int64_t stages_done);
   fs::path checkpoint() const { return options_.out / "checkpoint.safetensors"; }
   void check_finite(double loss, double norm, std::int64_t step) const;
@@ -88,8 +107,9 @@ class Run {
 
   const RunConfig& config_;
   const RunOptions& options_;
-  RunLog log_;
   torch::Device device_;
+  std::unique_ptr<Processes> processes_;  // null: this process alone
+  RunLog log_;
   Model model_;
   std::optional<Material> material_;
   io::StringMap record_;
@@ -97,6 +117,8 @@ class Run {
   Clock::time_point profile_start_;
   Clock::time_point start_ = Clock::now(), saved_ = Clock::now();
   double seconds_before_ = 0;
+  std::int64_t warm_up_from_ = 0;  // of the stage that runs
+  std::string recipe_, data_;      // hashes
 };
 
 void Run::load() {
@@ -108,7 +130,11 @@ void Run::load() {
   if (begins) begin_delta(model_, config_.memory, config_.seed);
   model_.memory.chat_trained |= material_trains_chat();
   place(model_, device_, device_.is_cuda() ? torch::kBFloat16 : torch::kFloat32);
+  // Of the processes of a machine the first one fills the cache and the others find it filled.
+  const bool waits = processes_ && process_place().on_machine > 0;
+  if (waits) processes_->wait_for_all();
   load_material();
+  if (processes_ && !waits) processes_->wait_for_all();
   record_["training"] = config_.text;
   record_["training_seed"] = fmt::format("{}", config_.seed);
   record_["training_commit"] = options_.commit;
@@ -116,6 +142,8 @@ void Run::load() {
   for (const TextSet& set : material_->texts) hashes += fmt::format("{} {}\n", set.name, set.sha256);
   for (const QuestionSet& set : material_->questions) hashes += fmt::format("{} {}\n", set.name, set.sha256);
   record_["training_data"] = hashes;
+  recipe_ = io::sha256_hex(std::as_bytes(std::span(config_.text)));
+  data_ = io::sha256_hex(std::as_bytes(std::span(hashes)));
 }
 
 bool Run::material_trains_chat() const {
@@ -154,22 +182,43 @@ void Run::begin_step(std::int64_t stage, std::int64_t step) const {
 }
 
 void Run::end_step(AdamW& optimizer, const StageConfig& stage, std::int64_t step, Tensor& norm) {
+  optimizer.sum_gradients();
   norm = optimizer.clip(stage.clip);
-  optimizer.step(schedule_factor(step, stage.warm_up,
+  optimizer.step(schedule_factor(step - warm_up_from_, stage.warm_up,
                                  static_cast<double>(step) / static_cast<double>(stage.steps), stage.least));
 }
 
+// Whoever is asked to stop stops all; whose clock is ahead does, too.
 bool Run::must_stop() const {
-  return (options_.stop && *options_.stop) ||
-         (options_.minutes > 0 && seconds_since(start_) > 60 * options_.minutes);
+  const bool stop = (options_.stop && *options_.stop) ||
+                    (options_.minutes > 0 && seconds_since(start_) > 60 * options_.minutes);
+  return processes_ ? processes_->any(stop) : stop;
 }
 
-void Run::save(AdamW& optimizer, const Progress& progress) {
+bool Run::must_save() const {
+  const bool due = seconds_since(saved_) > 60 * options_.checkpoint_minutes;
+  return processes_ ? processes_->any(due) : due;
+}
+
+void Run::save(AdamW& optimizer, Progress progress) {
+  progress.warm_up_from = warm_up_from_;
+  progress.recipe = recipe_;
+  progress.data = data_;
   save_checkpoint(checkpoint(), model_, optimizer, progress);
+  if (!options_.travel.empty() && writes_files()) pack();
   saved_ = Clock::now();
 }
 
+void Run::pack() {
+  const TravelSize size = pack_checkpoint(checkpoint(), options_.travel);
+  log_.say(fmt::format("{}: {:.1f} MiB in {} pieces, moments {}", options_.travel.string(),
+                       static_cast<double>(size.bytes) / (1 << 20), size.pieces,
+                       size.moment_bits > 0 ? fmt::format("in {} bits", size.moment_bits)
+                                            : "left out: they do not fit, the learning rate will warm up again"));
+}
+
 void Run::save_result(std::int64_t stages_done) {
+  if (!writes_files()) return;
   record_["training_stages_done"] = fmt::format("{} of {}", stages_done, config_.stages.size());
   save_delta(model_, options_.out / "delta.safetensors", record_);
 }
@@ -212,14 +261,14 @@ void Run::profile(std::int64_t steps_done, std::string_view stage) {
 AdamW Run::optimizer_for(const StageConfig& stage, std::vector<Trained> extra) {
   std::vector<Trained> trained = trained_tensors(model_, stage.rates);
   trained.insert(trained.end(), extra.begin(), extra.end());
-  return AdamW(std::move(trained), stage.adamw);
+  return AdamW(std::move(trained), stage.adamw, processes_.get());
 }
 
 RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress from) {
   StageConfig stage = configured;
   stage.lesson.chunk.length = model_.memory.C;
   const LessonMaker maker(*material_, stage.lesson, config_.seed + static_cast<std::uint64_t>(number),
-                          stage.steps);
+                          stage.steps, share());
   AdamW optimizer = optimizer_for(stage, {});
   if (from.step > 0) load_checkpoint(checkpoint(), model_, optimizer);
   const auto threads = static_cast<std::int64_t>(std::max(2u, std::thread::hardware_concurrency()));
@@ -236,8 +285,7 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
         save(optimizer, {.stage = number, .step = step, .seconds = seconds});
         return RunEnd::stopped;
       }
-      if (seconds_since(saved_) > 60 * options_.checkpoint_minutes)
-        save(optimizer, {.stage = number, .step = step, .seconds = seconds});
+      if (must_save()) save(optimizer, {.stage = number, .step = step, .seconds = seconds});
     }
     profile(step - from.step, stage.name);
     const Lesson lesson = queue.next();
@@ -245,7 +293,7 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
     const bool reports =
         step + 1 == stage.steps || (step + 1) % options_.report_steps == 0 || step == from.step;
     Tensor norm;
-    const Tensor loss = lesson_loss(model_, lesson, stage.step, live, tally);
+    const Tensor loss = lesson_loss(model_, lesson, stage.step, live, tally, processes_.get());
     loss.backward();
     end_step(optimizer, stage, step, norm);
     for (const auto& tokens : lesson.writes) written += static_cast<double>(tokens.size());
@@ -254,14 +302,17 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
     if (!reports) continue;
     if (lesson.memory != MemoryUse::none) tally_without_memory(model_, lesson, without);
     const double passed = seconds_since(reported), each = passed / static_cast<double>(steps_reported);
-    const double last_loss = loss.item<double>(), last_norm = norm.item<double>();
+    const Tensor sums =
+        sum_over(processes_.get(), torch::tensor({loss.item<double>(), written, read}, torch::kFloat64));
+    const double last_loss = sums[0].item<double>(), last_norm = norm.item<double>();
+    written = sums[1].item<double>(), read = sums[2].item<double>();
     io::Json by_task, without_memory;
     std::string shown;
-    for (const Tally::Line& line : tally.take()) {
+    for (const Tally::Line& line : tally.take(processes_.get())) {
       by_task[line.task] = line.nll;
       shown += fmt::format("  {} {:.3f}", line.task, line.nll);
     }
-    for (const Tally::Line& line : without.take()) without_memory[line.task] = line.nll;
+    for (const Tally::Line& line : without.take(processes_.get())) without_memory[line.task] = line.nll;
     log_.record({{"stage", stage.name},
                  {"step", step + 1},
                  {"seconds", seconds_before_ + seconds_since(start_)},
@@ -344,29 +395,31 @@ RunEnd Run::retriever(std::int64_t number, const StageConfig& stage, Progress fr
     profile(step - from.step, stage.name);
     begin_step(number, step);
     Random draw(seed, {.purpose = 121, .update = static_cast<std::uint32_t>(step)});
-    const RetrieverBatch batch = draw_batch(cache, stage.retriever, draw, std::nullopt);
-    const RetrieverLoss result =
+    RetrieverBatch batch = draw_batch(cache, stage.retriever, draw, std::nullopt);
+    const double part = take_share(batch, share());
+    RetrieverLoss result =
         retriever_batch_loss(model_, cache, batch, stage.retriever, weights, temperature, draw);
+    if (processes_) result.loss = part * result.loss;
     result.loss.backward();
     Tensor norm;
     end_step(optimizer, stage, step, norm);
     losses += result.loss.detach();
-    hits += result.found.mean();
+    hits += part * result.found.mean();
     ++since;
     if ((step + 1) % (4 * options_.report_steps) != 0 && step + 1 != stage.steps) continue;
-    const double mean = losses.item<double>() / static_cast<double>(since);
-    const double share = hits.item<double>() / static_cast<double>(since);
+    const double mean = sum_over(processes_.get(), losses).item<double>() / static_cast<double>(since);
+    const double found = sum_over(processes_.get(), hits).item<double>() / static_cast<double>(since);
     const double each = seconds_since(reported) / static_cast<double>(since);
     log_.record({{"stage", stage.name},
                  {"step", step + 1},
                  {"seconds", seconds_before_ + seconds_since(start_)},
                  {"loss", mean},
-                 {"found", share},
+                 {"found", found},
                  {"device_gigabytes", device_gigabytes(device_)}});
     log_.say(fmt::format("{} {}/{}  {:.0f} ms a step, {:.1f} min left, {:.0f} GB  loss {:.3f}  found {:.3f}",
                          stage.name, step + 1, stage.steps, 1e3 * each,
                          each * static_cast<double>(stage.steps - step - 1) / 60, device_gigabytes(device_),
-                         mean, share));
+                         mean, found));
     check_finite(mean, norm.item<double>(), step);
     losses.zero_();
     hits.zero_();
@@ -380,26 +433,53 @@ RunEnd Run::retriever(std::int64_t number, const StageConfig& stage, Progress fr
   return RunEnd::finished;
 }
 
+// What would make a run another one without anybody noticing.
+void Run::check_agreement(const Progress& from) {
+  if (processes_ && !processes_->all_equal(recipe_ + data_))
+    fail(ErrorCode::invalid_argument, "the processes have different recipes or data");
+  if (processes_ && !processes_->all_equal(fmt::format("{} {}", from.stage, from.step)))
+    fail(ErrorCode::invalid_argument, "{}: the processes see different checkpoints; they need a folder in common",
+         checkpoint().string());
+  if (options_.changed_recipe) return;
+  for (const auto& [what, made_with, now] :
+       {std::tuple("recipe", from.recipe, recipe_), std::tuple("data", from.data, data_)})
+    if (!made_with.empty() && made_with != now)
+      fail(ErrorCode::invalid_argument,
+           "{}: was made with another {} (SHA-256 {:.12}…, now {:.12}…). Take another folder to begin anew; "
+           "--changed-recipe goes on all the same",
+           checkpoint().string(), what, made_with, now);
+}
+
+Progress Run::begin() {
+  const bool packed = !options_.travel.empty() && holds_packed_checkpoint(options_.travel);
+  if (packed && writes_files() && !fs::exists(checkpoint())) unpack_checkpoint(options_.travel, checkpoint());
+  if (processes_) processes_->wait_for_all();
+  Progress from;
+  const bool resumes = fs::exists(checkpoint());
+  if (resumes) from = checkpoint_progress(checkpoint());
+  check_agreement(from);
+  if (!resumes) return from;
+  if (from.step == 0 && from.stage < static_cast<std::int64_t>(config_.stages.size())) {
+    AdamW none{{}};
+    load_checkpoint(checkpoint(), model_, none);
+  }
+  seconds_before_ = from.seconds;
+  warm_up_from_ = from.warm_up_from;
+  log_.say(fmt::format("resumed at stage {}, step {}", from.stage + 1, from.step));
+  return from;
+}
+
 RunEnd Run::run() {
   load();
-  Progress from;
-  if (fs::exists(checkpoint())) {
-    from = checkpoint_progress(checkpoint());
-    if (from.stage >= static_cast<std::int64_t>(config_.stages.size())) return RunEnd::finished;
-    if (from.step == 0) {
-      AdamW none{{}};
-      load_checkpoint(checkpoint(), model_, none);
-    }
-    seconds_before_ = from.seconds;
-    log_.say(fmt::format("resumed at stage {}, step {}", from.stage + 1, from.step));
-  }
+  Progress from = begin();
   for (std::int64_t s = from.stage; s < static_cast<std::int64_t>(config_.stages.size()); ++s) {
     const StageConfig& stage = config_.stages[static_cast<std::size_t>(s)];
     const RunEnd end = stage.retriever_only ? retriever(s, stage, from) : lessons(s, stage, from);
     save_result(end == RunEnd::finished ? s + 1 : s);
     if (end == RunEnd::stopped) return end;
+    warm_up_from_ = 0;
     from = {.stage = s + 1, .step = 0, .seconds = seconds_before_ + seconds_since(start_)};
-    AdamW none{{}};
+    AdamW none({}, {}, processes_.get());
     save(none, from);
   }
   return RunEnd::finished;

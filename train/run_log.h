@@ -11,12 +11,14 @@ namespace mplus::train {
 
 class RunLog {
  public:
+  RunLog() = default;                                  // tells nobody
   explicit RunLog(const std::filesystem::path& file);  // is appended to
   void record(const io::Json& line);
   void say(const std::string& line);
 
  private:
   std::ofstream file_;
+  bool speaks_ = false;
 };
 
 }  // namespace mplus::train

@@ -50,15 +50,19 @@ DeviceRead on_device(const Read& read, torch::Device device) {
 
 // Rows of the chunk that holds the answer, then of the distractor, then any: what a good retriever finds, and
 // by chance what a bad one finds.
-Recall recall_chunks(const Model& model, const StreamMemory& memory, const DeviceRead& read, double right) {
+Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesson& lesson,
+                     const DeviceRead& read, double right) {
   const torch::NoGradGuard constant;
-  const Tensor found = torch::rand({memory.streams(), 1}, torch::TensorOptions(model.device())) < right;
+  // Drawn for all streams, whoever has them.
+  const auto lots = [&model, &memory, streams = lesson.streams, first = lesson.first](std::int64_t n) {
+    return torch::rand({streams, n}, torch::TensorOptions(model.device())).narrow(0, first, memory.streams());
+  };
+  const Tensor found = lots(1) < right;
   const Tensor wanted = read.update.unsqueeze(1), other = read.distractor.unsqueeze(1);  // [B, 1]
-  return [&model, &memory, found, wanted, other](std::int64_t l, const Tensor&) {
+  return [&model, &memory, lots, found, wanted, other](std::int64_t l, const Tensor&) {
     const Tensor chunk = memory.long_term(l).birth.view().floor_divide(model.memory.K);  // [B, m]
     const Tensor is_wanted = (chunk == wanted).to(torch::kFloat32) * torch::where(found, 2., -1.);
-    const Tensor score = is_wanted + (chunk == other).to(torch::kFloat32) +
-                         0.5 * torch::rand(chunk.sizes(), found.options().dtype(torch::kFloat32));
+    const Tensor score = is_wanted + (chunk == other).to(torch::kFloat32) + 0.5 * lots(chunk.size(1));
     return std::get<1>(score.topk(std::min(model.memory.K0, memory.stored()), -1));
   };
 }
@@ -80,8 +84,8 @@ void Tally::add(const Tensor& nll, const Tensor& weight, const Tensor& task) {
   sums_.index_add_(0, task, torch::stack({nll.detach().to(torch::kFloat32) * answer, answer}, 1));
 }
 
-std::vector<Tally::Line> Tally::take() {
-  const Tensor sums = sums_.to(torch::kCPU, torch::kFloat64);
+std::vector<Tally::Line> Tally::take(Processes* processes) {
+  const Tensor sums = sum_over(processes, sums_).to(torch::kCPU, torch::kFloat64);
   sums_.zero_();
   std::vector<Line> lines;
   for (std::size_t i = 0; i < task_names().size(); ++i) {
@@ -93,7 +97,7 @@ std::vector<Tally::Line> Tally::take() {
 }
 
 Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options,
-                   std::optional<StreamMemory>& live, Tally& tally) {
+                   std::optional<StreamMemory>& live, Tally& tally, Processes* processes) {
   const torch::Device device = model.device();
   const PassWeights reading = merge(model, Adapter::read);
   std::optional<StreamMemory> fresh;
@@ -108,7 +112,7 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
       const Tensor chunk =
           upload(tokens, {B, static_cast<std::int64_t>(tokens.size()) / B}, torch::kInt32, device);
       const auto rows = write_pass(model, writing, *memory, chunk.to(torch::kInt64));
-      memory->update(model, rows, memory->draw_drops(rows[0].size(1), std::nullopt));
+      memory->update(model, rows, memory->draw_drops(rows[0].size(1), std::nullopt, lesson.streams, lesson.first));
     }
   }
   const ProjectedSlots slots = memory ? project_slots(model, reading, *memory) : ProjectedSlots{};
@@ -120,19 +124,20 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     Random draw(static_cast<std::uint64_t>(lesson.step),
                 {.purpose = 64 + static_cast<std::uint32_t>(losses.size())});
     if (memory && memory->stored() > 0 && draw.chance(options.recall))
-      request.recall = recall_chunks(model, *memory, asked, options.right);
+      request.recall = recall_chunks(model, *memory, lesson, asked, options.right);
     request.keep_normed = memory && options.retriever_loss > 0;
     const ReadResult result = read_pass(model, reading, request);
     const Tensor nll = answer_nll(model, result, asked);
     tally.add(nll, asked.weight, asked.task);
-    Tensor loss = (nll * asked.weight).sum() / asked.weight.sum();
+    Tensor loss = (nll * asked.weight).sum() / sum_over(processes, asked.weight.sum());
     if (request.keep_normed) {
       std::vector<Tensor> right;
       for (std::int64_t l = 0; l < model.config.layers; ++l)
         right.push_back(memory->births(l).floor_divide(model.memory.K) == asked.update.unsqueeze(1));
       loss = loss +
              options.retriever_loss *
-                 retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}), right);
+                 retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}), right,
+                                processes);
     }
     losses.push_back(loss);
   }

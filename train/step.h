@@ -7,6 +7,7 @@
 
 #include "mplus/train/lesson.h"
 #include "mplus/train/model.h"
+#include "mplus/train/processes.h"
 #include "mplus/train/stream_memory.h"
 
 namespace mplus::train {
@@ -28,7 +29,7 @@ class Tally {
     double nll = 0;  // mean of the answers' tokens
     double tokens = 0;
   };
-  std::vector<Line> take();  // and starts anew
+  std::vector<Line> take(Processes* processes = nullptr);  // of all processes; and starts anew
 
  private:
   Tensor sums_;  // [tasks, 2]: nll, tokens
@@ -36,9 +37,10 @@ class Tally {
 
 // The loss of a lesson, with gradient where gradients are on. Random choices come from the device's default
 // generators, seeded by the caller. `live`, the memory of streams that live on from step to step, is written
-// to and detached.
+// to and detached. Of several processes each gets the part of its streams: these add up to the loss of all
+// streams in one process, and so do their gradients.
 Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options,
-                   std::optional<StreamMemory>& live, Tally& tally);
+                   std::optional<StreamMemory>& live, Tally& tally, Processes* processes = nullptr);
 
 // The same reads without any memory: what the answers cost to someone who has read nothing.
 void tally_without_memory(const Model& model, const Lesson& lesson, Tally& tally);

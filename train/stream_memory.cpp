@@ -104,11 +104,16 @@ std::int64_t StreamMemory::drops_for(std::int64_t written) const {
 }
 
 Tensor StreamMemory::draw_drops(std::int64_t written, const std::optional<at::Generator>& generator) const {
+  return draw_drops(written, generator, streams_, 0);
+}
+
+Tensor StreamMemory::draw_drops(std::int64_t written, const std::optional<at::Generator>& generator,
+                                std::int64_t streams, std::int64_t first) const {
   const std::int64_t drops = drops_for(written);
   if (drops == 0) return {};
-  const Tensor lots = torch::rand({static_cast<std::int64_t>(births_.size()), streams_, slots()}, generator,
+  const Tensor lots = torch::rand({static_cast<std::int64_t>(births_.size()), streams, slots()}, generator,
                                   births_[0].options().dtype(torch::kFloat32));
-  return std::get<1>(lots.topk(drops, -1));
+  return std::get<1>(lots.narrow(1, first, streams_).topk(drops, -1));
 }
 
 void StreamMemory::update(const Model& model, const std::vector<Tensor>& written, const Tensor& drops) {

@@ -58,6 +58,9 @@ class StreamMemory {
   // That many slots of each layer and stream, drawn uniformly: [L, B, drops]. Undefined where nothing must
   // go.
   Tensor draw_drops(std::int64_t written, const std::optional<at::Generator>& generator) const;
+  // The same where these streams are B of `streams`, from `first` on: what the whole batch would have drawn.
+  Tensor draw_drops(std::int64_t written, const std::optional<at::Generator>& generator, std::int64_t streams,
+                    std::int64_t first) const;
   // Drops these slots to the long-term store and appends what a write pass made ([L] of [B, k, d]).
   void update(const Model& model, const std::vector<Tensor>& written, const Tensor& drops);
 

@@ -1,0 +1,27 @@
+// A folder with everything `mplus-train` needs, small enough for a run of seconds: a random base model, a
+// tokenizer of bytes, text, questions, and a recipe that begins a delta.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tiny_model.h"
+
+namespace mplus::train {
+
+class TinyFiles {
+ public:
+  explicit TinyFiles(const std::string& name);
+  ~TinyFiles();
+  TinyFiles(const TinyFiles&) = delete;
+  TinyFiles& operator=(const TinyFiles&) = delete;
+
+  // Lessons of every kind on 4 streams, then a short retriever's stage.
+  std::filesystem::path recipe(std::int64_t steps, const std::string& change = "") const;
+  std::filesystem::path out(const std::string& run) const { return folder_ / run; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace mplus::train

@@ -1,0 +1,3 @@
+#pragma once
+
+#include <gloo/rendezvous/store.h>  // all names
