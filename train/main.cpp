@@ -63,6 +63,10 @@ int main(int argc, char** argv) {
                  "folder that gets every checkpoint packed small, in pieces; a run without a checkpoint goes on "
                  "from there")
       ->type_name("DIR");
+  app.add_option("--travel-mib", options.travel_mebibytes, "most MiB in that folder: moments get what weights leave")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--changed-recipe", options.changed_recipe,
                "go on from a checkpoint although it was made with another CONFIG or other data");
   app.add_option("--process-timeout", options.process_timeout_seconds,

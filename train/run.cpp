@@ -210,7 +210,8 @@ void Run::save(AdamW& optimizer, Progress progress) {
 }
 
 void Run::pack() {
-  const TravelSize size = pack_checkpoint(checkpoint(), options_.travel);
+  const auto limit = static_cast<std::int64_t>(options_.travel_mebibytes * (1 << 20));
+  const TravelSize size = pack_checkpoint(checkpoint(), options_.travel, {.all_bytes = limit});
   log_.say(fmt::format("{}: {:.1f} MiB in {} pieces, moments {}", options_.travel.string(),
                        static_cast<double>(size.bytes) / (1 << 20), size.pieces,
                        size.moment_bits > 0 ? fmt::format("in {} bits", size.moment_bits)

@@ -141,7 +141,7 @@ void expect_same_log(const std::vector<io::Json>& a, const std::vector<io::Json>
 }
 
 // Sums over streams are taken in another order: a rounding of 6e-8 a step, which later steps magnify.
-constexpr double kRounding = 1e-4;
+constexpr double kRounding = 1e-5;
 
 TEST(TrainProcesses, TwoHaveTheLossesOfOneWithTheirStreams) {
   const TinyFiles files("processes");
