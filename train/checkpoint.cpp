@@ -80,7 +80,8 @@ Progress progress_of(const io::Safetensors& file) {
   return {.stage = number<std::int64_t>(file, "stage"),
           .step = number<std::int64_t>(file, "step"),
           .seconds = number<double>(file, "seconds"),
-          .warm_up_from = file.metadata().contains("warm_up_from") ? number<std::int64_t>(file, "warm_up_from") : 0,
+          .warm_up_from =
+              file.metadata().contains("warm_up_from") ? number<std::int64_t>(file, "warm_up_from") : 0,
           .recipe = text(file, "recipe"),
           .data = text(file, "data")};
 }

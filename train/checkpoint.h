@@ -12,9 +12,9 @@
 namespace mplus::train {
 
 struct Progress {
-  std::int64_t stage = 0, step = 0;  // step: of the stage
-  double seconds = 0;                // of training so far
-  std::int64_t warm_up_from = 0;     // step of the stage from which the learning rate warms up
+  std::int64_t stage = 0, step = 0;    // step: of the stage
+  double seconds = 0;                  // of training so far
+  std::int64_t warm_up_from = 0;       // step of the stage from which the learning rate warms up
   std::string recipe = {}, data = {};  // what the run is made of, as hashes; empty: not known
 };
 

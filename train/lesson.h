@@ -49,8 +49,8 @@ enum class MemoryUse { none, fresh, live };
 struct Lesson {
   std::int64_t step = 0;
   MemoryUse memory = MemoryUse::none;
-  bool begins = false;                            // the memory is empty before the first write
-  std::int64_t updates = 0;                       // written in its life before this step
+  bool begins = false;       // the memory is empty before the first write
+  std::int64_t updates = 0;  // written in its life before this step
   // B of the streams are this process's, from `first` on.
   std::int64_t streams = 0, first = 0;
   std::vector<std::vector<std::int32_t>> writes;  // each [B, length]

@@ -26,8 +26,7 @@ Tensor next_token_loss(const Model& model, const Tensor& hidden, const Tensor& t
   return token_nll(model, hidden.narrow(1, 0, T - 1), tokens.narrow(1, 1, T - 1)).mean();
 }
 
-Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& right,
-                      Processes* processes) {
+Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& right, Processes* processes) {
   std::vector<Tensor> flat_p, flat_right;
   for (std::size_t l = 0; l < p.size(); ++l) {
     flat_p.push_back(p[l].flatten());

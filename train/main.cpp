@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "mplus/core/error.h"
+#include "mplus/train/processes.h"
 #include "mplus/train/run.h"
 
 namespace {
@@ -59,11 +60,13 @@ int main(int argc, char** argv) {
                  "print what the time of so many steps of every stage goes to, kernel by kernel")
       ->type_name("N");
   app.add_option("--cache", options.cache, "folder of tokenised data")->type_name("DIR");
-  app.add_option("--travel", options.travel,
-                 "folder that gets every checkpoint packed small, in pieces; a run without a checkpoint goes on "
-                 "from there")
+  app.add_option(
+         "--travel", options.travel,
+         "folder that gets every checkpoint packed small, in pieces; a run without a checkpoint goes on "
+         "from there")
       ->type_name("DIR");
-  app.add_option("--travel-mib", options.travel_mebibytes, "most MiB in that folder: moments get what weights leave")
+  app.add_option("--travel-mib", options.travel_mebibytes,
+                 "most MiB in that folder: moments get what weights leave")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -82,8 +85,9 @@ int main(int argc, char** argv) {
   options.stop = &stop;
   try {
     const auto end = mplus::train::run(mplus::train::load_run_config(config), options);
-    fmt::print("{}: {}\n", end == mplus::train::RunEnd::finished ? "finished" : "stopped, to be resumed",
-               (options.out / "delta.safetensors").string());
+    if (mplus::train::process_place().share.process == 0)
+      fmt::print("{}: {}\n", end == mplus::train::RunEnd::finished ? "finished" : "stopped, to be resumed",
+                 (options.out / "delta.safetensors").string());
     return end == mplus::train::RunEnd::finished || !stop ? 0 : 130;
   } catch (const std::exception& e) {
     fmt::print(stderr, "mplus-train: {}\n", e.what());

@@ -27,7 +27,8 @@ AdamW::AdamW(std::vector<Trained> trained, const AdamWOptions& options, Processe
   const torch::NoGradGuard constant;
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     const Tensor& tensor = trained_[i].tensor;
-    MPLUS_CHECK(!processes_ || tensor.is_contiguous(), "{} is cut into pieces as it lies in memory", trained_[i].name);
+    MPLUS_CHECK(!processes_ || tensor.is_contiguous(), "{} is cut into pieces as it lies in memory",
+                trained_[i].name);
     const Tensor piece = own_piece(i, tensor.detach());
     moments_.push_back({torch::zeros_like(piece), torch::zeros_like(piece),
                         torch::zeros({}, tensor.options().dtype(torch::kFloat32).requires_grad(false))});

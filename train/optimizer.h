@@ -66,7 +66,8 @@ class AdamW {
   std::vector<Moments> moments_;  // of the own pieces
   AdamWOptions options_;
   Processes* processes_;
-  std::vector<Tensor> sums_;  // several processes: gradients of the own pieces, from sum_gradients() to step()
+  std::vector<Tensor>
+      sums_;  // several processes: gradients of the own pieces, from sum_gradients() to step()
 };
 
 // Linear warm-up over the first steps, then half a cosine from 1 down to `least` as progress goes from 0

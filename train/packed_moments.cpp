@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kBlock = 256;
 
 struct Levels {
-  int roots;       // codes 1 … roots; 0 is zero
-  float octave;    // roots in an octave
-  int ratios;      // codes −ratios … ratios, stored with `ratios` added
+  int roots;     // codes 1 … roots; 0 is zero
+  float octave;  // roots in an octave
+  int ratios;    // codes −ratios … ratios, stored with `ratios` added
 };
 Levels levels(int bits) {
   MPLUS_CHECK(bits == 8 || bits == 4, "moments in {} bits", bits);

@@ -88,7 +88,8 @@ Processes::Processes(const ProcessPlace& place, torch::Device device, double tim
     : place_(place), timeout_seconds_(timeout_seconds), groups_(std::make_unique<Groups>()) {
   if (device.is_cuda()) {
 #ifndef MPLUS_TRAIN_NCCL
-    fail(ErrorCode::unsupported, "several processes on GPUs need NCCL, and this program was built without it");
+    fail(ErrorCode::unsupported,
+         "several processes on GPUs need NCCL, and this program was built without it");
 #endif
   }
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(1e3 * timeout_seconds));
@@ -136,15 +137,13 @@ void Processes::sum(const Tensor& values) {
 
 Tensor Processes::sum_of_rows(const Tensor& rows) {
   Tensor in = rows.reshape({-1}), sum = torch::empty({rows.size(1)}, rows.options());
-  with_others("adding up gradients",
-              [&] { groups_->of(rows)._reduce_scatter_base(sum, in)->wait(); });
+  with_others("adding up gradients", [&] { groups_->of(rows)._reduce_scatter_base(sum, in)->wait(); });
   return sum;
 }
 
 Tensor Processes::rows_of_all(const Tensor& row) {
   Tensor in = row, all = torch::empty({place_.share.processes * row.size(0)}, row.options());
-  with_others("collecting",
-              [&] { groups_->of(row)._allgather_base(all, in)->wait(); });
+  with_others("collecting", [&] { groups_->of(row)._allgather_base(all, in)->wait(); });
   return all.view({place_.share.processes, -1});
 }
 

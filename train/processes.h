@@ -1,6 +1,6 @@
 // The processes of one run, on one machine or several, and what they tell each other: c10d, with Gloo for
-// tensors of the host and NCCL for those of a GPU. They are started the way torchrun starts them, one for each
-// GPU, and find each other by the environment: WORLD_SIZE, RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
+// tensors of the host and NCCL for those of a GPU. They are started the way torchrun starts them, one for
+// each GPU, and find each other by the environment: WORLD_SIZE, RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
 //
 // Every call is collective: all processes make the same calls in the same order, each from one thread. A
 // process that is gone, or does not answer in time, ends the call of every other one with an Error.
@@ -36,11 +36,11 @@ class Processes {
   const Share& share() const { return place_.share; }
   bool is_first() const { return place_.share.process == 0; }  // the one that writes files and speaks
 
-  void sum(const Tensor& values);             // in place
-  Tensor sum_of_rows(const Tensor& rows);     // [processes, n]: the sum of this process's row, [n]
-  Tensor rows_of_all(const Tensor& row);      // [n] of each: [processes, n]
-  bool any(bool value);                       // whether it is true in some process
-  bool all_equal(const std::string& value);   // whether it is the same text in all processes
+  void sum(const Tensor& values);            // in place
+  Tensor sum_of_rows(const Tensor& rows);    // [processes, n]: the sum of this process's row, [n]
+  Tensor rows_of_all(const Tensor& row);     // [n] of each: [processes, n]
+  bool any(bool value);                      // whether it is true in some process
+  bool all_equal(const std::string& value);  // whether it is the same text in all processes
   void wait_for_all();
 
  private:

@@ -75,9 +75,10 @@ class Run {
       : config_(config),
         options_(options),
         device_(device_named(options.device)),
-        processes_(process_place().share.processes > 1
-                       ? std::make_unique<Processes>(process_place(), device_, options.process_timeout_seconds)
-                       : nullptr) {
+        processes_(
+            process_place().share.processes > 1
+                ? std::make_unique<Processes>(process_place(), device_, options.process_timeout_seconds)
+                : nullptr) {
     if (writes_files()) log_ = RunLog(options.out / "log.jsonl");
   }
 
@@ -214,8 +215,9 @@ void Run::pack() {
   const TravelSize size = pack_checkpoint(checkpoint(), options_.travel, {.all_bytes = limit});
   log_.say(fmt::format("{}: {:.1f} MiB in {} pieces, moments {}", options_.travel.string(),
                        static_cast<double>(size.bytes) / (1 << 20), size.pieces,
-                       size.moment_bits > 0 ? fmt::format("in {} bits", size.moment_bits)
-                                            : "left out: they do not fit, the learning rate will warm up again"));
+                       size.moment_bits > 0
+                           ? fmt::format("in {} bits", size.moment_bits)
+                           : "left out: they do not fit, the learning rate will warm up again"));
 }
 
 void Run::save_result(std::int64_t stages_done) {
@@ -439,8 +441,8 @@ void Run::check_agreement(const Progress& from) {
   if (processes_ && !processes_->all_equal(recipe_ + data_))
     fail(ErrorCode::invalid_argument, "the processes have different recipes or data");
   if (processes_ && !processes_->all_equal(fmt::format("{} {}", from.stage, from.step)))
-    fail(ErrorCode::invalid_argument, "{}: the processes see different checkpoints; they need a folder in common",
-         checkpoint().string());
+    fail(ErrorCode::invalid_argument,
+         "{}: the processes see different checkpoints; they need a folder in common", checkpoint().string());
   if (options_.changed_recipe) return;
   for (const auto& [what, made_with, now] :
        {std::tuple("recipe", from.recipe, recipe_), std::tuple("data", from.data, data_)})

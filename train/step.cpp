@@ -112,7 +112,8 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
       const Tensor chunk =
           upload(tokens, {B, static_cast<std::int64_t>(tokens.size()) / B}, torch::kInt32, device);
       const auto rows = write_pass(model, writing, *memory, chunk.to(torch::kInt64));
-      memory->update(model, rows, memory->draw_drops(rows[0].size(1), std::nullopt, lesson.streams, lesson.first));
+      memory->update(model, rows,
+                     memory->draw_drops(rows[0].size(1), std::nullopt, lesson.streams, lesson.first));
     }
   }
   const ProjectedSlots slots = memory ? project_slots(model, reading, *memory) : ProjectedSlots{};
@@ -134,10 +135,9 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
       std::vector<Tensor> right;
       for (std::int64_t l = 0; l < model.config.layers; ++l)
         right.push_back(memory->births(l).floor_divide(model.memory.K) == asked.update.unsqueeze(1));
-      loss = loss +
-             options.retriever_loss *
-                 retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}), right,
-                                processes);
+      loss = loss + options.retriever_loss *
+                        retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}),
+                                       right, processes);
     }
     losses.push_back(loss);
   }

@@ -24,7 +24,7 @@ constexpr std::string_view kFormat = "mplus-travel-1";
 constexpr const char* kList = "travel.json";
 constexpr std::string_view kFirst = ".first_moment", kSecond = ".second_moment", kSteps = ".steps";
 constexpr std::int64_t kListBytes = 1 << 16;  // more than travel.json takes
-constexpr std::int64_t kSmall = 1 << 16;  // numbers of a tensor that stays in float32
+constexpr std::int64_t kSmall = 1 << 16;      // numbers of a tensor that stays in float32
 
 using Bytes = std::vector<std::byte>;
 
@@ -33,9 +33,7 @@ struct Entry {
   std::string name;
   DType dtype;
   Bytes bytes;
-  std::int64_t elements() const {
-    return static_cast<std::int64_t>(bytes.size() / block_bytes(dtype));
-  }
+  std::int64_t elements() const { return static_cast<std::int64_t>(bytes.size() / block_bytes(dtype)); }
 };
 
 template <class T>
@@ -59,7 +57,8 @@ std::vector<Entry> entries(const io::Safetensors& file, int bits) {
     io::check_tensor(tensor, file.path().string(), std::vector{DType::f32}, tensor.shape);
     if (name.ends_with(kFirst) && bits > 0) {
       const std::string owner = owner_of(name, kFirst);
-      PackedMoments packed = pack_moments(floats(tensor), floats(file.at(owner + std::string(kSecond))), bits);
+      PackedMoments packed =
+          pack_moments(floats(tensor), floats(file.at(owner + std::string(kSecond))), bits);
       list.push_back({owner + ".root", DType::u8, bytes_of(packed.root)});
       list.push_back({owner + ".root_scale", DType::f32, bytes_of(packed.root_scale)});
       list.push_back({owner + ".ratio", DType::u8, bytes_of(packed.ratio)});
@@ -101,7 +100,9 @@ std::vector<std::vector<io::TensorData>> cut(const std::vector<Entry>& list, std
         MPLUS_CHECK(fit > 0, "pieces of {} bytes", piece_bytes);
       }
       const std::int64_t n = std::min(fit, e.elements() - first);
-      pieces.back().push_back({fmt::format("{}@{}", e.name, first), e.dtype, {n},
+      pieces.back().push_back({fmt::format("{}@{}", e.name, first),
+                               e.dtype,
+                               {n},
                                std::span(e.bytes).subspan(static_cast<std::size_t>(first * size),
                                                           static_cast<std::size_t>(n * size))});
       first += n;
@@ -113,7 +114,7 @@ std::vector<std::vector<io::TensorData>> cut(const std::vector<Entry>& list, std
 
 struct List {
   int bits = 0;
-  io::StringMap metadata;                              // of the checkpoint
+  io::StringMap metadata;                                   // of the checkpoint
   std::map<std::string, std::vector<std::int64_t>> shapes;  // of the checkpoint's tensors
   struct Piece {
     std::string file, sha256;
@@ -130,7 +131,8 @@ List read_list(const fs::path& folder) {
       fail(ErrorCode::unsupported, "{}: expected format {}, found {}", path.string(), kFormat,
            json.at("format").dump());
     list.bits = json.at("moment_bits").get<int>();
-    for (const auto& [key, value] : json.at("checkpoint").items()) list.metadata[key] = value.get<std::string>();
+    for (const auto& [key, value] : json.at("checkpoint").items())
+      list.metadata[key] = value.get<std::string>();
     for (const auto& [name, shape] : json.at("tensors").items())
       list.shapes[name] = shape.get<std::vector<std::int64_t>>();
     for (const io::Json& piece : json.at("pieces"))

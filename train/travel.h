@@ -1,7 +1,7 @@
-// A checkpoint made small, to be carried over a slow line: weights in bfloat16, Adam's moments in 8 bits, or in
-// 4 where 8 do not fit, or left out where 4 do not. A folder of pieces: safetensors files of at most 15 MiB,
-// and travel.json, which lists them with their hashes and is written last, so that it never names pieces that
-// are not there.
+// A checkpoint made small, to be carried over a slow line: weights in bfloat16, Adam's moments in 8 bits, or
+// in 4 where 8 do not fit, or left out where 4 do not. A folder of pieces: safetensors files of at most 15
+// MiB, and travel.json, which lists them with their hashes and is written last, so that it never names pieces
+// that are not there.
 #pragma once
 
 #include <cstdint>

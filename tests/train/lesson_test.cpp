@@ -259,6 +259,47 @@ TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {
   }
 }
 
+TEST(TrainLessons, ProcessesMakeTheStreamsOfOne) {
+  LessonOptions options = small_lessons();
+  options.streams = 7;  // 3 in lessons of long windows
+  options.context = .3;
+  const LessonMaker all(shared(), options, 9, 30);
+  std::vector<LessonMaker> shares;
+  for (std::int64_t p = 0; p < 3; ++p) shares.emplace_back(shared(), options, 9, 30, Share{p, 3});
+  // Rows of a [B, length] matrix, without what was filled up.
+  const auto rows = [](const std::vector<std::int32_t>& tokens, std::size_t B) {
+    std::vector<std::vector<std::int32_t>> out;
+    const auto length = static_cast<std::ptrdiff_t>(tokens.size() / B);
+    for (std::size_t b = 0; b < B; ++b) {
+      const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(b) * length;
+      auto& row = out.emplace_back(begin, begin + length);
+      while (!row.empty() && row.back() == 0) row.pop_back();
+    }
+    return out;
+  };
+  for (std::int64_t step = 0; step < 30; ++step) {
+    const Lesson whole = all.lesson(step);
+    std::size_t at = 0;
+    for (const LessonMaker& maker : shares) {
+      const Lesson part = maker.lesson(step);
+      EXPECT_EQ(part.first, static_cast<std::int64_t>(at));
+      EXPECT_EQ(part.streams, whole.streams);
+      ASSERT_EQ(part.writes.size(), whole.writes.size());
+      ASSERT_EQ(part.reads.size(), whole.reads.size());
+      const std::size_t B = part.reads[0].update.size(), of = whole.reads[0].update.size();
+      ASSERT_GT(B, 0u);
+      const auto same = [&](const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b) {
+        const auto mine = rows(a, B), theirs = rows(b, of);
+        for (std::size_t i = 0; i < B; ++i) EXPECT_EQ(mine[i], theirs[at + i]) << "step " << step;
+      };
+      for (std::size_t w = 0; w < part.writes.size(); ++w) same(part.writes[w], whole.writes[w]);
+      for (std::size_t r = 0; r < part.reads.size(); ++r) same(part.reads[r].tokens, whole.reads[r].tokens);
+      at += B;
+    }
+    EXPECT_EQ(at, static_cast<std::size_t>(whole.streams));
+  }
+}
+
 TEST(TrainLessons, PaddingIsNoTarget) {
   const LessonMaker maker(shared(), small_lessons(), 4, 20);
   for (std::int64_t step = 0; step < 20; ++step)

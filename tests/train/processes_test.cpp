@@ -39,7 +39,8 @@ class Process {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     const int failed = posix_spawn(&id_, argv[0], &files, nullptr, argv.data(), env.data());
     posix_spawn_file_actions_destroy(&files);
     EXPECT_EQ(failed, 0) << argv[0];
@@ -56,8 +57,8 @@ class Process {
   void signal(int number) const { kill(id_, number); }
   // The exit status; −1 where it had to be killed, or has not ended in time.
   int wait(double seconds) {
-    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                     std::chrono::duration<double>(seconds));
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     int status = 0;
     while (waitpid(id_, &status, WNOHANG) == 0) {
       if (Clock::now() > end) return -1;
@@ -91,9 +92,9 @@ class Trainer {
   // One process, or so many that share the work.
   Trainer(const fs::path& recipe, const fs::path& out, int processes, std::vector<std::string> more = {}) {
     fs::create_directories(out);
-    std::vector<std::string> arguments = {MPLUS_TRAIN_PROGRAM, recipe,           "--out",       out, "--device", "cpu",
-                                          "--report-steps",    "1",              "--cache",
-                                          out.parent_path() / "cache"};
+    std::vector<std::string> arguments = {
+        MPLUS_TRAIN_PROGRAM,        recipe, "--out", out, "--device", "cpu", "--report-steps", "1", "--cache",
+        out.parent_path() / "cache"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const std::string port = fmt::format("MASTER_PORT={}", free_port());
     for (int p = 0; p < processes; ++p) {
@@ -101,7 +102,8 @@ class Trainer {
       if (processes > 1)
         environment = {fmt::format("WORLD_SIZE={}", processes), fmt::format("RANK={}", p),
                        fmt::format("LOCAL_RANK={}", p), "MASTER_ADDR=127.0.0.1", port};
-      processes_.push_back(std::make_unique<Process>(arguments, environment, out / fmt::format("errors{}", p)));
+      processes_.push_back(
+          std::make_unique<Process>(arguments, environment, out / fmt::format("errors{}", p)));
     }
   }
   Process& operator[](std::size_t p) { return *processes_[p]; }
@@ -166,7 +168,8 @@ void wait_for_step(const fs::path& out, std::int64_t step) {
 std::vector<io::Json> without_repeats(const std::vector<io::Json>& all) {
   std::map<std::pair<std::string, std::string>, io::Json> last;
   for (const io::Json& line : all)
-    last[{line.at("stage"), fmt::format("{:6} {}", line.at("step").get<int>(), line.contains("found_first"))}] = line;
+    last[{line.at("stage"),
+          fmt::format("{:6} {}", line.at("step").get<int>(), line.contains("found_first"))}] = line;
   std::vector<io::Json> out;
   for (const auto& [key, line] : last) out.push_back(line);
   return out;
@@ -214,7 +217,8 @@ TEST(TrainProcesses, MoreThanTheStreamsAreRefused) {
   const TinyFiles files("streams");
   Trainer run(files.recipe(2), files.out("three"), 3);  // 5 streams, and 2 in lessons of long windows
   EXPECT_EQ(run[0].wait(Trainer::kLongest), 1);
-  EXPECT_NE(run[0].errors().find("streams = 5: expected at least two for each of 3 processes"), std::string::npos)
+  EXPECT_NE(run[0].errors().find("streams = 5: expected at least two for each of 3 processes"),
+            std::string::npos)
       << run[0].errors();
 }
 
@@ -224,7 +228,8 @@ TEST(TrainProcesses, AnotherRecipeIsRefusedUnlessAskedFor) {
   Trainer(files.recipe(3), out, 1).expect_success();
   Trainer refused(changed, out, 1);
   EXPECT_EQ(refused[0].wait(Trainer::kLongest), 1);
-  EXPECT_NE(refused[0].errors().find("was made with another recipe"), std::string::npos) << refused[0].errors();
+  EXPECT_NE(refused[0].errors().find("was made with another recipe"), std::string::npos)
+      << refused[0].errors();
   Trainer(changed, out, 1, {"--changed-recipe"}).expect_success();
 }
 

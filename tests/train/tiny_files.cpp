@@ -39,7 +39,9 @@ void write_base(const fs::path& folder) {
       Tensor values = 0.2 * torch::randn(p.shape, random, torch::kFloat32);
       if (p.name.find("norm") != p.name.npos) values += 1;
       kept.push_back(values);
-      tensors.push_back({p.stacked ? p.layer_name(l) : p.name, DType::f32, p.shape,
+      tensors.push_back({p.stacked ? p.layer_name(l) : p.name,
+                         DType::f32,
+                         p.shape,
                          {static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()}});
     }
   fs::create_directories(folder);
@@ -55,7 +57,8 @@ void write_data(const fs::path& folder) {
     for (int i = 0; i < 150; ++i) text << "word" << (document * 37 + i * i) % 211 << ' ';
     text << "\"}\n";
     questions << fmt::format(
-        "{{\"question\": \"Which shade has box {0}?\", \"answers\": [\"tone{1}\"], \"context\": \"Of the boxes in the "
+        "{{\"question\": \"Which shade has box {0}?\", \"answers\": [\"tone{1}\"], \"context\": \"Of the "
+        "boxes in the "
         "hall, number {0} has the shade tone{1}.\"}}\n",
         document, document * 7 % 12);
   }

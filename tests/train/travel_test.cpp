@@ -1,5 +1,5 @@
-// Checkpoints made small: moments within the errors that are promised, pieces within their sizes, and whatever
-// is missing or damaged named.
+// Checkpoints made small: moments within the errors that are promised, pieces within their sizes, and
+// whatever is missing or damaged named.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -72,15 +72,16 @@ class Travel : public testing::Test {
 
   // A checkpoint of one large tensor with moments and a small one without, at this step.
   void write_checkpoint(int step) {
-    io::write_safetensors(checkpoint(),
-                          std::vector<io::TensorData>{data("large.{}.weight", large_, {300, 1000}),
-                                                      data("large.{}.weight.first_moment", moments_.first, {300, 1000}),
-                                                      data("large.{}.weight.second_moment", moments_.second, {300, 1000}),
-                                                      data("large.{}.weight.steps", steps_, {}),
-                                                      data("small", small_, {3})},
-                          {{"format", "x"}, {"stage", "0"}, {"step", fmt::format("{}", step)}});
+    io::write_safetensors(
+        checkpoint(),
+        std::vector<io::TensorData>{data("large.{}.weight", large_, {300, 1000}),
+                                    data("large.{}.weight.first_moment", moments_.first, {300, 1000}),
+                                    data("large.{}.weight.second_moment", moments_.second, {300, 1000}),
+                                    data("large.{}.weight.steps", steps_, {}), data("small", small_, {3})},
+        {{"format", "x"}, {"stage", "0"}, {"step", fmt::format("{}", step)}});
   }
-  static io::TensorData data(const char* name, const std::vector<float>& values, std::vector<std::int64_t> shape) {
+  static io::TensorData data(const char* name, const std::vector<float>& values,
+                             std::vector<std::int64_t> shape) {
     return {name, DType::f32, std::move(shape), std::as_bytes(std::span(values))};
   }
   static std::vector<float> values(const io::Safetensors& file, const std::string& name) {
@@ -112,7 +113,8 @@ class Travel : public testing::Test {
 
 TEST_F(Travel, WeightsArriveRoundedAndSmallTensorsWhole) {
   write_checkpoint(12);
-  const TravelSize size = pack_checkpoint(checkpoint(), packed(), {.piece_bytes = 200'000, .all_bytes = 2'000'000});
+  const TravelSize size =
+      pack_checkpoint(checkpoint(), packed(), {.piece_bytes = 200'000, .all_bytes = 2'000'000});
   EXPECT_EQ(size.moment_bits, 8);
   EXPECT_GE(size.pieces, 6);
   EXPECT_EQ(pieces().size(), static_cast<std::size_t>(size.pieces));

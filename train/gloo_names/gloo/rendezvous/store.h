@@ -1,6 +1,6 @@
 // Names of Gloo's that torch's ProcessGroupGloo.hpp mentions. The torch wheel holds Gloo itself, inside
-// libtorch_cpu, but not its headers. What is declared there are pointers to these types, and one class derived
-// from Store that only torch makes; nothing here looks into any of them, so names are enough.
+// libtorch_cpu, but not its headers. What is declared there are pointers to these types, and one class
+// derived from Store that only torch makes; nothing here looks into any of them, so names are enough.
 #pragma once
 
 #include <chrono>
