@@ -15,13 +15,13 @@ struct RunOptions {
   std::string device = "auto";  // "cpu", "cuda"
   double minutes = 0;           // stop, resumable, after so long; 0: no limit
   double checkpoint_minutes = 4;
-  std::int64_t report_steps = 25;           // a line in the log
-  std::int64_t profile_steps = 0;           // of every stage, its first ones left out: what their time goes to
-  std::string commit;                       // for the record
-  std::filesystem::path travel;             // the checkpoint, packed (travel.h); may be empty
-  double travel_mebibytes = 60;             // at most, where weights alone allow it
-  bool changed_recipe = false;              // go on although the checkpoint was made with another one
-  double process_timeout_seconds = 600;     // how long processes wait for each other
+  std::int64_t report_steps = 25;        // a line in the log
+  std::int64_t profile_steps = 0;        // of every stage, its first ones left out: what their time goes to
+  std::string commit;                    // for the record
+  std::filesystem::path travel;          // the checkpoint, packed (travel.h); may be empty
+  double travel_mebibytes = 60;          // at most, where weights alone allow it
+  bool changed_recipe = false;           // go on although the checkpoint was made with another one
+  double process_timeout_seconds = 600;  // how long processes wait for each other
   const std::atomic<bool>* stop = nullptr;  // set by Ctrl-C: save and return
 };
 
