@@ -32,10 +32,21 @@ if(CMAKE_CUDA_COMPILER AND EXISTS ${mplus_torch}/lib/libtorch_cuda.so)
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_CUDA)
-  # The wheels that torch depends on bring NCCL's header; without it a run has one GPU.
+  # The wheels that torch depends on bring NCCL's header, and a CUDA toolkit those of its libraries; where one is missing,
+  # a run has one GPU.
   find_path(MPLUS_NCCL_INCLUDE nccl.h HINTS ${mplus_torch}/../nvidia/nccl/include)
   if(MPLUS_NCCL_INCLUDE)
-    target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_NCCL)
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+    set(CMAKE_REQUIRED_FLAGS "-std=c++20 -idirafter ${mplus_torch}/include -idirafter ${mplus_torch}/include/torch/csrc/api/include")
+    set(CMAKE_REQUIRED_INCLUDES ${MPLUS_NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+    check_cxx_source_compiles("#define USE_C10D_NCCL\n#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>" MPLUS_NCCL_WORKS)
+    unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+    unset(CMAKE_REQUIRED_FLAGS)
+    unset(CMAKE_REQUIRED_INCLUDES)
+    if(MPLUS_NCCL_WORKS)
+      target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_NCCL)
+    endif()
   endif()
   target_link_libraries(mplus_torch INTERFACE CUDA::cudart ${mplus_torch}/lib/libc10_cuda.so
                         "-Wl,--no-as-needed,${mplus_torch}/lib/libtorch_cuda.so,--as-needed")
