@@ -41,14 +41,16 @@ __global__ void rms_norm_kernel(const bf16* x, const float* weight, bf16* y, flo
   }
 }
 
-// dx = s·(w·dy) − x·s³·mean(w·dy·x)
+// dx = plus + s·(w·dy) − x·s³·mean(w·dy·x)
 __global__ void rms_norm_backward_kernel(const bf16* dy, const bf16* x, const float* weight,
-                                         const float* inverse, bf16* dx, std::int64_t rows, int d) {
+                                         const float* inverse, const bf16* plus, bf16* dx, std::int64_t rows,
+                                         int d) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= rows) return;
   dy += row * d;
   x += row * d;
   dx += row * d;
+  if (plus) plus += row * d;
   float along = 0;
   for (int i = 2 * threadIdx.x; i < d; i += 2 * kWarp) {
     const float2 g = load_pair(dy + i), v = load_pair(x + i);
@@ -57,7 +59,9 @@ __global__ void rms_norm_backward_kernel(const bf16* dy, const bf16* x, const fl
   const float s = inverse[row], back = warp_sum(along) * s * s * s / d;
   for (int i = 2 * threadIdx.x; i < d; i += 2 * kWarp) {
     const float2 g = load_pair(dy + i), v = load_pair(x + i);
-    store_pair(dx + i, g.x * weight[i] * s - v.x * back, g.y * weight[i + 1] * s - v.y * back);
+    const float2 other = plus ? load_pair(plus + i) : make_float2(0, 0);
+    store_pair(dx + i, other.x + g.x * weight[i] * s - v.x * back,
+               other.y + g.y * weight[i + 1] * s - v.y * back);
   }
 }
 
@@ -82,19 +86,19 @@ __global__ void swiglu_backward_kernel(const bf16* dout, const bf16* gate_up, bf
   store_pair(dgate_up + up, y.x * g.x * sx, y.y * g.y * sy);
 }
 
-__global__ void rotate_kernel(const bf16* from, std::int64_t from_stride, bf16* to, std::int64_t to_stride,
-                              const float* cos, const float* sin, float sign, std::int64_t rows,
-                              std::int64_t T, int heads, int half) {
+__global__ void rotate_kernel(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
+                              std::int64_t to_streams, std::int64_t to_rows, const float* cos,
+                              const float* sin, float sign, std::int64_t items, int T, int heads, int half) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (at >= rows * heads * half) return;
+  if (at >= items) return;
   const int i = static_cast<int>(at % half), head = static_cast<int>(at / half % heads);
-  const std::int64_t row = at / half / heads, angle = row % T * half + i;
-  const bf16* x = from + row * from_stride + head * 2 * half + i;
-  bf16* y = to + row * to_stride + head * 2 * half + i;
-  const float a = __bfloat162float(x[0]), b = __bfloat162float(x[half]);
+  const std::int64_t row = at / half / heads, b = row / T, t = row % T, angle = t * half + i;
+  const bf16* x = from + b * from_streams + t * from_rows + head * 2 * half + i;
+  bf16* y = to + b * to_streams + t * to_rows + head * 2 * half + i;
+  const float u = __bfloat162float(x[0]), v = __bfloat162float(x[half]);
   const float c = cos[angle], s = sign * sin[angle];
-  y[0] = __float2bfloat16(a * c - b * s);
-  y[half] = __float2bfloat16(b * c + a * s);
+  y[0] = __float2bfloat16(u * c - v * s);
+  y[half] = __float2bfloat16(v * c + u * s);
 }
 
 }  // namespace
@@ -106,11 +110,11 @@ void rms_norm(const bf16* x, const float* weight, bf16* y, float* inverse, std::
                                                                                 d, epsilon);
 }
 
-void rms_norm_backward(const bf16* dy, const bf16* x, const float* weight, const float* inverse, bf16* dx,
-                       std::int64_t rows, int d, cudaStream_t stream) {
+void rms_norm_backward(const bf16* dy, const bf16* x, const float* weight, const float* inverse,
+                       const bf16* plus, bf16* dx, std::int64_t rows, int d, cudaStream_t stream) {
   if (rows == 0) return;
   rms_norm_backward_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(
-      dy, x, weight, inverse, dx, rows, d);
+      dy, x, weight, inverse, plus, dx, rows, d);
 }
 
 void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaStream_t stream) {
@@ -125,12 +129,14 @@ void swiglu_backward(const bf16* dout, const bf16* gate_up, bf16* dgate_up, std:
       dout, gate_up, dgate_up, rows, width);
 }
 
-void rotate(const bf16* from, std::int64_t from_stride, bf16* to, std::int64_t to_stride, const float* cos,
-            const float* sin, float sign, std::int64_t rows, std::int64_t T, int heads, int e,
-            cudaStream_t stream) {
-  if (rows == 0) return;
-  rotate_kernel<<<blocks_for(rows * heads * (e / 2), kThreads), kThreads, 0, stream>>>(
-      from, from_stride, to, to_stride, cos, sin, sign, rows, T, heads, e / 2);
+void rotate(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
+            std::int64_t to_streams, std::int64_t to_rows, const float* cos, const float* sin, float sign,
+            std::int64_t streams, std::int64_t T, int heads, int e, cudaStream_t stream) {
+  const std::int64_t items = streams * T * heads * (e / 2);
+  if (items == 0) return;
+  rotate_kernel<<<blocks_for(items, kThreads), kThreads, 0, stream>>>(
+      from, from_streams, from_rows, to, to_streams, to_rows, cos, sin, sign, items, static_cast<int>(T),
+      heads, e / 2);
 }
 
 }  // namespace mplus::train::cuda

@@ -13,15 +13,11 @@ Tensor bos_states(const Model& model) {
   const torch::NoGradGuard constant;
   const std::int64_t bos = model.config.bos_id.value_or(1);
   const PassWeights weights = merge(model, Adapter::none);
-  const KeyValue nothing{
-      torch::empty({1, 0, model.config.kv_heads, model.config.head_size}, weights.layers[0].qkv.options()),
-      torch::empty({1, 0, model.config.kv_heads, model.config.head_size}, weights.layers[0].qkv.options())};
   Tensor x = model.base.embedding.narrow(0, bos, 1).unsqueeze(0).to(model.compute);  // [1, 1, d]
   std::vector<Tensor> states;
   for (const LayerWeights& w : weights.layers) {
     states.push_back(x.flatten());
-    x = decoder_layer(w, model.config, x, rms_norm(x, w.attention_norm, model.config.norm_epsilon), nothing,
-                      model.rope->rows(0, 1));
+    x = decoder_layer(w, model.config, x, {}, *model.rope).y;
   }
   return torch::stack(states);
 }

@@ -1,19 +1,6 @@
 #include "mplus/train/read_pass.h"
 
 namespace mplus::train {
-namespace {
-
-// Rows of one layer in front of the window, in the order they stand in.
-struct Prefix {
-  std::vector<Tensor> k, v;
-  void add(const KeyValue& rows) {
-    k.push_back(rows.k);
-    v.push_back(rows.v);
-  }
-};
-
-}  // namespace
-
 ProjectedSlots project_slots(const Model& model, const PassWeights& weights, const StreamMemory& memory) {
   ProjectedSlots slots;
   for (std::int64_t l = 0; l < model.config.layers; ++l) {
@@ -27,7 +14,7 @@ ProjectedSlots project_slots(const Model& model, const PassWeights& weights, con
 ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadRequest& request) {
   const float epsilon = model.config.norm_epsilon;
   const StreamMemory* memory = request.memory;
-  const std::int64_t B = request.tokens.size(0), T = request.tokens.size(1);
+  const std::int64_t B = request.tokens.size(0);
   const ProjectedSlots own =
       memory && !request.slots ? project_slots(model, weights, *memory) : ProjectedSlots{};
   const ProjectedSlots& slots = request.slots ? *request.slots : own;
@@ -36,25 +23,24 @@ ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadR
   Tensor x = torch::embedding(model.base.embedding, request.tokens).to(model.compute);  // [B, T, d]
   for (std::int64_t l = 0; l < model.config.layers; ++l) {
     const LayerWeights& w = weights.layers[static_cast<std::size_t>(l)];
-    const Tensor xn = rms_norm(x, w.attention_norm, epsilon);  // [B, T, d]
-    if (request.keep_normed) result.normed.push_back(xn.detach());
-    Prefix prefix;
-    prefix.add(project_rows(w, model.config,
-                            rms_norm(weights.bos[l].expand({B, 1, -1}), w.attention_norm, epsilon)));
+    Tensor xn;  // [B, T, d]
+    if (request.keep_normed || recalls) {
+      const torch::NoGradGuard constant;
+      xn = rms_norm(x, w.attention_norm, epsilon);
+    }
+    if (request.keep_normed) result.normed.push_back(xn);
+    Front front{.hidden = weights.bos[l].expand({B, 1, -1})};
     if (recalls) {
-      const Tensor chosen = request.recall(l, xn.detach());  // [B, k]
+      const Tensor chosen = request.recall(l, xn);  // [B, k]
       const Tensor births = take_rows(memory->long_term(l).birth.view(), chosen);
       const Tensor order = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
       const Tensor rows =
           take_rows(memory->long_term(l).hidden.view(), chosen.gather(1, order));  // [B, k, d]
-      prefix.add(project_rows(w, model.config, rms_norm(rows, w.attention_norm, epsilon)));
+      front.hidden = torch::cat({front.hidden, rows}, 1);
       result.recalled_births.push_back(births.gather(1, order));
     }
-    if (memory) prefix.add(slots[static_cast<std::size_t>(l)]);
-    KeyValue front{torch::cat(prefix.k, 1), torch::cat(prefix.v, 1)};
-    const std::int64_t rows = front.k.size(1);
-    front.k = rotate(front.k, model.rope->rows(0, rows));
-    x = decoder_layer(w, model.config, x, xn, front, model.rope->rows(rows, T));
+    if (memory) front.known = slots[static_cast<std::size_t>(l)];
+    x = decoder_layer(w, model.config, x, front, *model.rope).y;
   }
   result.hidden = x;
   return result;

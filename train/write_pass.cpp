@@ -8,12 +8,9 @@ namespace mplus::train {
 
 std::vector<Tensor> write_pass(const Model& model, const PassWeights& weights, const StreamMemory& memory,
                                const Tensor& tokens) {
-  const float epsilon = model.config.norm_epsilon;
   const std::int64_t B = tokens.size(0), T = tokens.size(1), t = memory.tail_rows();
   const std::int64_t written = std::min(model.memory.K, t + T);
   const std::int64_t again = std::max<std::int64_t>(0, written - T);  // tail rows that are queried too
-  const Rotation front = model.rope->rows(0, 1 + t - again);  // [bos ; tail rows that only supply k and v]
-  const Rotation back = model.rope->rows(1 + t - again, again + T);  // the queried rows
   const Tensor positional = torch::constant_pad_nd(weights.positional.expand({written, -1}),
                                                    {0, 0, again + T - written, 0});  // [again + T, d]
   std::vector<Tensor> rows;
@@ -25,12 +22,11 @@ std::vector<Tensor> write_pass(const Model& model, const PassWeights& weights, c
     if (again > 0) x = torch::cat({tail[1], x}, 1);  // [B, again + T, d]
     // The positional vector goes to the last K rows, in every layer, and stays in the residual.
     x = x + positional;
-    KeyValue prefix =
-        project_rows(w, model.config, rms_norm(torch::cat({bos, tail[0]}, 1), w.attention_norm, epsilon));
-    prefix.k = rotate(prefix.k, front);
-    const Tensor y = decoder_layer(w, model.config, x, rms_norm(x, w.attention_norm, epsilon), prefix, back);
-    rows.push_back(y.narrow(1, again + T - written, written));
-    x = y.narrow(1, again, T);
+    // bos and the rows of the tail that only supply keys and values
+    const auto [y, last] =
+        decoder_layer(w, model.config, x, {.hidden = torch::cat({bos, tail[0]}, 1)}, *model.rope, written);
+    rows.push_back(last);
+    x = again > 0 ? y.narrow(1, again, T) : y;
   }
   return rows;
 }

@@ -57,19 +57,23 @@ TEST(TrainGpu, RmsNorm) {
 TEST(TrainGpu, Swiglu) {
   NEEDS_GPU();
   torch::manual_seed(2);
-  compare({3 * torch::randn({7, 11, 2 * 96}, on_gpu())}, 2 * kHalfStep,
-          [](const std::vector<Tensor>& x) { return swiglu(x[0]); });
+  const Tensor x = 3 * torch::randn({7, 11, 2 * 96}, on_gpu()), dy = torch::randn({7, 11, 96}, on_gpu());
+  expect_close(swiglu(x), swiglu(wide(x)), 2 * kHalfStep, "values");
+  expect_close(swiglu_back(dy, x), swiglu_back(wide(dy), wide(x)), 4 * kHalfStep, "gradients");
 }
 
-TEST(TrainGpu, RotationOfASliceOfAProjection) {
+TEST(TrainGpu, RotationBetweenPartsOfTensors) {
   NEEDS_GPU();
   torch::manual_seed(3);
   const Tensor cos = torch::rand({6, 4}, torch::kCUDA), sin = torch::rand({6, 4}, torch::kCUDA);
-  compare({torch::randn({2, 6, 5 * 8}, on_gpu())}, kHalfStep, [&](const std::vector<Tensor>& x) {
-    const Tensor slice = x[0].narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8});
-    const auto type = at_least_float(x[0].scalar_type());
-    return rotate(slice, {cos.to(x[0].device(), type), sin.to(x[0].device(), type)});
-  });
+  const Tensor x = torch::randn({2, 6, 5 * 8}, on_gpu()), y = torch::zeros({2, 9, 3, 8}, on_gpu());
+  const Tensor cpu_x = wide(x), cpu_y = wide(y);
+  for (const Turn turn : {Turn::there, Turn::back}) {
+    rotate_into(x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), y.narrow(1, 2, 6), {cos, sin}, turn);
+    rotate_into(cpu_x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), cpu_y.narrow(1, 2, 6),
+                {wide(cos), wide(sin)}, turn);
+    expect_close(y, cpu_y, kHalfStep, "values");
+  }
 }
 
 TEST(TrainGpu, DecoderLayerOverAPrefix) {
@@ -93,9 +97,11 @@ TEST(TrainGpu, DecoderLayerOverAPrefix) {
   const auto matrix = [](std::int64_t rows, std::int64_t cols) {
     return torch::randn({rows, cols}, on_gpu()) / std::sqrt(static_cast<double>(cols));
   };
+  // Ten rows behind five hidden states and 16 rows that are projected already; both outputs are used.
   const std::vector<Tensor> tensors = {torch::randn({3, 10, 192}, on_gpu()),
-                                       torch::randn({3, 21, 2, 32}, on_gpu()),
-                                       torch::randn({3, 21, 2, 32}, on_gpu()),
+                                       torch::randn({3, 5, 192}, on_gpu()),
+                                       torch::randn({3, 16, 2, 32}, on_gpu()),
+                                       torch::randn({3, 16, 2, 32}, on_gpu()),
                                        matrix(10 * 32, 192),
                                        matrix(192, 192),
                                        matrix(2 * 256, 192),
@@ -104,9 +110,10 @@ TEST(TrainGpu, DecoderLayerOverAPrefix) {
     const Tensor norm =
         torch::ones({192}, torch::TensorOptions(t[0].device()).dtype(at_least_float(t[0].scalar_type())));
     const LayerWeights w{
-        .attention_norm = norm, .mlp_norm = norm, .qkv = t[3], .o = t[4], .gate_up = t[5], .down = t[6]};
+        .attention_norm = norm, .mlp_norm = norm, .qkv = t[4], .o = t[5], .gate_up = t[6], .down = t[7]};
     RopeTable rope(config, t[0].scalar_type(), t[0].device());
-    return decoder_layer(w, config, t[0], rms_norm(t[0], norm, 1e-5f), {t[1], t[2]}, rope.rows(21, 10));
+    const LayerOutput out = decoder_layer(w, config, t[0], {.hidden = t[1], .known = {t[2], t[3]}}, rope, 4);
+    return torch::cat({out.y, out.last}, 1);
   });
 }
 

@@ -118,10 +118,7 @@ TEST(TrainRun, ANewDeltaReadsAsItsBaseDoes) {
   const PassWeights base = merge(model, Adapter::none);
   // The base over its own first token and the text, with nothing of ours.
   Tensor x = torch::embedding(model.base.embedding, torch::cat({torch::full({2, 1}, 3), tokens}, 1));
-  const Tensor none = torch::empty({2, 0, model.config.kv_heads, model.config.head_size}, x.options());
-  for (const LayerWeights& w : base.layers)
-    x = decoder_layer(w, model.config, x, rms_norm(x, w.attention_norm, model.config.norm_epsilon),
-                      {none, none}, model.rope->rows(0, 7));
+  for (const LayerWeights& w : base.layers) x = decoder_layer(w, model.config, x, {}, *model.rope).y;
   const ReadResult read = read_pass(model, merge(model, Adapter::read), {.tokens = tokens});
   EXPECT_LT((read.hidden - x.narrow(1, 1, 6)).abs().max().item<double>(), 1e-12);
 }
