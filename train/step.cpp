@@ -54,17 +54,21 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
                      const DeviceRead& read, double right) {
   const torch::NoGradGuard constant;
   // Drawn for all streams, whoever has them.
-  const auto lots = [&model, &memory, streams = lesson.streams, first = lesson.first](std::int64_t n) {
-    return torch::rand({streams, n}, torch::TensorOptions(model.device())).narrow(0, first, memory.streams());
+  const auto lots = [&](std::int64_t layers, std::int64_t rows) {
+    return torch::rand({layers, lesson.streams, rows}, torch::TensorOptions(model.device()))
+        .narrow(1, lesson.first, memory.streams());
   };
-  const Tensor found = lots(1) < right;
-  const Tensor wanted = read.update.unsqueeze(1), other = read.distractor.unsqueeze(1);  // [B, 1]
-  return [&model, &memory, lots, found, wanted, other](std::int64_t l, const Tensor&) {
-    const Tensor chunk = memory.long_term(l).birth.view().floor_divide(model.memory.K);  // [B, m]
-    const Tensor is_wanted = (chunk == wanted).to(torch::kFloat32) * torch::where(found, 2., -1.);
-    const Tensor score = is_wanted + (chunk == other).to(torch::kFloat32) + 0.5 * lots(chunk.size(1));
-    return std::get<1>(score.topk(std::min(model.memory.K0, memory.stored()), -1));
-  };
+  const Tensor found = lots(1, 1) < right;  // [1, B, 1]
+  // For all layers at once: [L, B, m].
+  std::vector<Tensor> births;
+  for (std::int64_t l = 0; l < model.config.layers; ++l) births.push_back(memory.long_term(l).birth.view());
+  const Tensor chunk = torch::stack(births).floor_divide(model.memory.K);
+  const Tensor is_wanted =
+      (chunk == read.update.unsqueeze(1)).to(torch::kFloat32) * torch::where(found, 2., -1.);
+  const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
+                       0.5 * lots(model.config.layers, memory.stored());
+  const Tensor chosen = std::get<1>(score.topk(std::min(model.memory.K0, memory.stored()), -1));
+  return [chosen](std::int64_t l, const Tensor&) { return chosen[l]; };
 }
 
 Tensor answer_nll(const Model& model, const ReadResult& read, const DeviceRead& asked) {

@@ -123,15 +123,19 @@ void StreamMemory::update(const Model& model, const std::vector<Tensor>& written
               drops_for(k));
   // An update that writes fewer than K rows leaves the first births of its block unused.
   const Tensor birth = torch::arange((updates_ + 1) * K_ - k, (updates_ + 1) * K_, births_[0].options());
+  // A stable sort puts the slots that stay first and those that go last, both in order; for all layers at
+  // once.
+  const Tensor order =
+      drop > 0 ? torch::argsort(torch::zeros({static_cast<std::int64_t>(written.size()), streams_, n},
+                                             births_[0].options().dtype(torch::kInt32))
+                                    .scatter_(2, drops, 1),
+                                /*stable=*/true, -1, /*descending=*/false)
+               : Tensor();
   for (std::int64_t l = 0; l < static_cast<std::int64_t>(written.size()); ++l) {
     Tensor& rows = short_term_[index(l)];
     Tensor& births = births_[index(l)];
     if (drop > 0) {
-      // A stable sort puts the slots that stay first and those that go last, both in order.
-      const Tensor goes =
-          torch::zeros({streams_, n}, births.options().dtype(torch::kInt32)).scatter_(1, drops[l], 1);
-      const Tensor order = torch::argsort(goes, /*stable=*/true, -1, /*descending=*/false);
-      const Tensor stay = order.narrow(1, 0, n - drop), go = order.narrow(1, n - drop, drop);
+      const Tensor stay = order[l].narrow(1, 0, n - drop), go = order[l].narrow(1, n - drop, drop);
       store(model, l, take_rows(rows, go), take_rows(births, go));
       rows = take_rows(rows, stay);
       births = take_rows(births, stay);
