@@ -96,6 +96,7 @@ class Run {
   void end_step(AdamW& optimizer, const StageConfig& stage, std::int64_t step, Tensor& norm);
   bool writes_files() const { return !processes_ || processes_->is_first(); }
   Share share() const { return processes_ ? processes_->share() : Share{}; }
+  double progress(const StageConfig& stage, std::int64_t step) const;
   bool must_stop() const;
   bool must_save() const;
   void save(AdamW& optimizer, Progress progress);
@@ -116,6 +117,7 @@ class Run {
   io::StringMap record_;
   std::optional<Profile> profile_;
   Clock::time_point profile_start_;
+  Clock::time_point stage_start_ = Clock::now();
   Clock::time_point start_ = Clock::now(), saved_ = Clock::now();
   double seconds_before_ = 0;
   std::int64_t warm_up_from_ = 0;  // of the stage that runs
@@ -185,8 +187,16 @@ void Run::begin_step(std::int64_t stage, std::int64_t step) const {
 void Run::end_step(AdamW& optimizer, const StageConfig& stage, std::int64_t step, Tensor& norm) {
   optimizer.sum_gradients();
   norm = optimizer.clip(stage.clip);
-  optimizer.step(schedule_factor(step - warm_up_from_, stage.warm_up,
-                                 static_cast<double>(step) / static_cast<double>(stage.steps), stage.least));
+  optimizer.step(schedule_factor(step - warm_up_from_, stage.warm_up, std::min(1.0, progress(stage, step)),
+                                 stage.least));
+}
+
+// Of a stage, from 0 to 1. By the clock where the stage says how long it takes: then a run is not repeated
+// bit for bit.
+double Run::progress(const StageConfig& stage, std::int64_t step) const {
+  const double by_steps = static_cast<double>(step) / static_cast<double>(stage.steps);
+  return stage.minutes > 0 ? std::max(by_steps, seconds_since(stage_start_) / (60 * stage.minutes))
+                           : by_steps;
 }
 
 // Whoever is asked to stop stops all; whose clock is ahead does, too.
@@ -281,7 +291,8 @@ RunEnd Run::lessons(std::int64_t number, const StageConfig& configured, Progress
   double written = 0, read = 0;
   Clock::time_point reported = Clock::now();
   std::int64_t steps_reported = 0;
-  for (std::int64_t step = from.step; step < stage.steps; ++step) {
+  stage_start_ = Clock::now();
+  for (std::int64_t step = from.step; progress(stage, step) < 1; ++step) {
     const double seconds = seconds_before_ + seconds_since(start_);
     if (maker.between_lives(step)) {
       if (must_stop()) {
@@ -362,7 +373,8 @@ RunEnd Run::retriever(std::int64_t number, const StageConfig& stage, Progress fr
   Tensor losses = torch::zeros({}, options), hits = torch::zeros({}, options);
   Clock::time_point reported = Clock::now();
   std::int64_t since = 0;
-  for (std::int64_t step = from.step; step < stage.steps; ++step) {
+  stage_start_ = Clock::now();
+  for (std::int64_t step = from.step; progress(stage, step) < 1; ++step) {
     const double seconds = seconds_before_ + seconds_since(start_);
     if (must_stop()) {
       save(optimizer, {.stage = number, .step = step, .seconds = seconds});
@@ -475,6 +487,11 @@ Progress Run::begin() {
 RunEnd Run::run() {
   load();
   Progress from = begin();
+  if (processes_)
+    for (const StageConfig& stage : config_.stages)
+      if (stage.minutes > 0)
+        fail(ErrorCode::unsupported, "stage {}: several processes cannot agree on `minutes`; give steps",
+             stage.name);
   for (std::int64_t s = from.stage; s < static_cast<std::int64_t>(config_.stages.size()); ++s) {
     const StageConfig& stage = config_.stages[static_cast<std::size_t>(s)];
     const RunEnd end = stage.retriever_only ? retriever(s, stage, from) : lessons(s, stage, from);

@@ -163,6 +163,7 @@ StageConfig read_stage(const toml::table& table, const std::string& where) {
   StageConfig stage;
   keys.take("name", stage.name);
   keys.take("steps", stage.steps);
+  keys.take("minutes", stage.minutes);
   std::string kind = "lessons";
   keys.take("kind", kind);
   if (kind != "lessons" && kind != "retriever") keys.wrong("kind", "\"lessons\" or \"retriever\"");

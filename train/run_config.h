@@ -23,6 +23,8 @@ struct DataFile {
 struct StageConfig {
   std::string name;
   std::int64_t steps = 0;
+  double minutes =
+      0;  // if not 0, the stage ends after so long, the learning rate with it; `steps` at the latest
   bool retriever_only = false;  // kind = "retriever": frozen model, cached states (retriever_stage.h)
   LessonOptions lesson;
   StepOptions step;
