@@ -1,6 +1,7 @@
 #include "mplus/train/travel.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -140,6 +141,8 @@ List read_list(const fs::path& folder) {
   } catch (const io::Json::exception& e) {
     fail(ErrorCode::corrupt, "{}: {}", path.string(), e.what());
   }
+  if (list.bits != 0 && list.bits != 4 && list.bits != 8)
+    fail(ErrorCode::corrupt, "{}: moment_bits: expected 0, 4 or 8, found {}", path.string(), list.bits);
   for (const List::Piece& piece : list.pieces)
     if (fs::path(piece.file).filename() != piece.file || piece.file.empty())
       fail(ErrorCode::corrupt, "{}: '{}' is no name of a piece", path.string(), piece.file);
@@ -179,8 +182,10 @@ std::map<std::string, Bytes> read_pieces(const fs::path& folder, const List& lis
     const io::Safetensors& file = files.emplace_back(io::Safetensors::open(path));
     for (const auto& [name, tensor] : file.tensors()) {
       const std::size_t at = name.rfind('@');
-      MPLUS_CHECK(at != name.npos, "{} in a piece whose hash is right", name);
-      parts[name.substr(0, at)].push_back({std::stoll(name.substr(at + 1)), tensor.bytes});
+      std::int64_t first = -1;
+      if (at != name.npos) std::from_chars(name.data() + at + 1, name.data() + name.size(), first);
+      if (first < 0) fail(ErrorCode::corrupt, "{}: '{}': expected a name and a number", path.string(), name);
+      parts[name.substr(0, at)].push_back({first, tensor.bytes});
     }
   }
   std::map<std::string, Bytes> whole;
