@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "mplus/core/drops.h"
 #include "mplus/core/error.h"
-#include "mplus/memory/drops.h"
 
 namespace mplus::memory {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "mplus/memory/drops.h"
+#include "mplus/core/drops.h"
 
 namespace mplus::memory {
 namespace {

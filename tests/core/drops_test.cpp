@@ -1,4 +1,4 @@
-#include "mplus/memory/drops.h"
+#include "mplus/core/drops.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "mplus/core/philox.h"
 
-namespace mplus::memory {
+namespace mplus {
 namespace {
 
 // These must never change: memories of every version and machine drop the same slots.
@@ -50,4 +50,4 @@ TEST(Drops, EverySlotIsDroppedAboutEquallyOften) {
 }
 
 }  // namespace
-}  // namespace mplus::memory
+}  // namespace mplus

@@ -1,4 +1,4 @@
-#include "mplus/memory/drops.h"
+#include "mplus/core/drops.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "mplus/core/error.h"
 #include "mplus/core/philox.h"
 
-namespace mplus::memory {
+namespace mplus {
 
 std::vector<std::int64_t> choose_drops(std::uint64_t seed, std::int64_t layer, std::int64_t update,
                                        std::int64_t n, std::int64_t k) {
@@ -24,4 +24,4 @@ std::vector<std::int64_t> choose_drops(std::uint64_t seed, std::int64_t layer, s
   return slots;
 }
 
-}  // namespace mplus::memory
+}  // namespace mplus
