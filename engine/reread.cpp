@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace mplus::engine {
-namespace {
-
-constexpr std::string_view kMark = "Remembered text:\n";
-constexpr std::string_view kEnd = "\n\n";
-
-}  // namespace
 
 std::string chunk_text(const Record& record, std::int64_t chunk) {
   std::string text;
@@ -29,7 +23,8 @@ Reread reread_chunks(const Engine& engine, const Record& record, std::span<const
     if (std::ssize(chosen) == n) break;
     const std::string text = chunk_text(record, chunk);
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) continue;
-    std::vector<io::TokenId> ids = engine.tokenizer().encode(std::string(kMark) + text + std::string(kEnd));
+    std::vector<io::TokenId> ids =
+        engine.tokenizer().encode(std::string(kRereadMark) + text + std::string(kRereadEnd));
     if (std::ssize(ids) > budget) continue;
     budget -= std::ssize(ids);
     chosen.emplace_back(chunk, std::move(ids));

@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mplus/engine/engine.h"
 #include "mplus/engine/record.h"
 
 namespace mplus::engine {
+
+// Around a chunk's text in front of a question; models are trained on this form.
+inline constexpr std::string_view kRereadMark = "Remembered text:\n";
+inline constexpr std::string_view kRereadEnd = "\n\n";
 
 struct Reread {
   std::vector<std::int64_t> chunks;  // oldest first

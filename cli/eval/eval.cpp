@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <optional>
 
 #include "mplus/cli/command.h"
 #include "mplus/cli/eval/circumstances.h"
@@ -18,7 +19,10 @@
 #include "mplus/engine/locate.h"
 #include "mplus/eval/report/report.h"
 #include "mplus/eval/report/results.h"
+#include "mplus/eval/run/recorded_answers.h"
+#include "mplus/eval/task/plan_file.h"
 #include "mplus/eval/task/tasks.h"
+#include "mplus/io/hash.h"
 
 namespace mplus::cli {
 namespace {
@@ -31,7 +35,8 @@ struct EvalOptions {
   MemoryOptions memory;
   std::vector<std::string> words;  // tasks, or report DIR, or compare A B
   std::vector<std::string> data, distractors;
-  std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report;
+  std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan,
+                                                   answers;
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool json = false;
@@ -94,8 +99,12 @@ class Evaluation {
     engine_ = open_engine(options_.model, options_.memory, true);
     for (const std::string& name : options_.words) {
       const std::vector<fs::path> data = eval::task_data(name, {options_.data.begin(), options_.data.end()});
-      for (const fs::path& file : data)
-        if (!run_task(name, file)) {
+      if (!options_.plan.empty()) {
+        plan(name, data);
+        continue;
+      }
+      for (const std::vector<fs::path>& files : runs_of(name, data))
+        if (!run_task(name, files)) {
           fmt::print(
               stderr, "mplus: stopped; what is finished is kept{}\n",
               folder_.temporary() ? " only with --report DIR" : ": run the same command again to go on");
@@ -103,17 +112,56 @@ class Evaluation {
           return kFailed;
         }
     }
-    finish();
+    if (options_.plan.empty()) finish();
     return kGood;
   }
 
  private:
-  bool run_task(const std::string& name, const fs::path& data) {
-    const auto start = Clock::now();
-    eval::TaskRun run{*engine_, [this]() -> engine::Engine& { return base(); }, task_options(options_), {}};
-    run.options.data = data;
+  static std::vector<std::vector<fs::path>> runs_of(const std::string& name,
+                                                    const std::vector<fs::path>& data) {
+    if (eval::takes_sets(name)) return {data};
+    std::vector<std::vector<fs::path>> runs;
+    for (const fs::path& file : data) runs.push_back({file});
+    return runs;
+  }
+
+  eval::TaskRun task_run(const std::vector<fs::path>& data) {
+    eval::TaskRun run{
+        *engine_, [this]() -> engine::Engine& { return base(); }, task_options(options_), {}, nullptr};
+    run.options.data = data.front();
+    run.options.sets = data;
+    return run;
+  }
+
+  void plan(const std::string& name, const std::vector<fs::path>& data) {
+    const std::vector<std::vector<fs::path>> runs = runs_of(name, data);
+    if (runs.size() > 1 || options_.words.size() > 1)
+      throw UsageError("--plan: one task on one data file at a time");
+    eval::TaskRun run = task_run(runs.front());
     const std::unique_ptr<eval::Task> task = eval::make_task(name);
     const eval::RunIdentity identity = task->prepare(run);
+    eval::write_plan(options_.plan, *engine_, identity, task->planned());
+    put(fmt::format("{}: {}\n", options_.plan, identity.name));
+  }
+
+  // What is known of another program's run stands in the place of what is known of this one.
+  static void take_circumstances(Json& entry, const Json& head) {
+    for (const char* field : {"machine", "command"})
+      if (head.contains(field)) entry[field] = head.at(field);
+  }
+
+  bool run_task(const std::string& name, const std::vector<fs::path>& data) {
+    const auto start = Clock::now();
+    eval::TaskRun run = task_run(data);
+    const std::unique_ptr<eval::Task> task = eval::make_task(name);
+    eval::RunIdentity identity = task->prepare(run);
+    std::optional<eval::RecordedAnswers> answers;
+    if (!options_.answers.empty()) {
+      answers.emplace(options_.answers);
+      check_answers(*answers, identity);
+      identity.fields["model"]["numerics"] = answers->head().value("numerics", "");
+      run.answers = &*answers;
+    }
     eval::RunLog log(folder_.path() / (identity.name + ".samples.jsonl"), identity.fields);
     if (log.resumed() > 0)
       fmt::print(stderr, "{}: going on, {} finished before\n", identity.name,
@@ -126,13 +174,29 @@ class Evaluation {
     progress.clear();
     Json entry{{"name", identity.name}, {"complete", complete}};
     entry.update(circumstances(options_.model, engine_->context().pool().size()));
+    if (answers) take_circumstances(entry, answers->head());
     entry["seconds"] = seconds_before(identity.name, log.resumed()) + seconds_since(start);
     entry["run"] = identity.fields;
     entry["samples"] = log.samples();
     names_.push_back(identity.name);
     eval::put_run(results_, std::move(entry));
     eval::write_results(folder_.path(), results_);
+    if (answers && log.samples().size() < answers->size())
+      fail(ErrorCode::corrupt, "{}: {} answers, only {} belong to this run; give the options of the plan",
+           options_.answers, answers->size(), log.samples().size());
     return complete;
+  }
+
+  // Answers to another plan, or of another delta, would be reported under a wrong name.
+  void check_answers(const eval::RecordedAnswers& answers, const eval::RunIdentity& identity) const {
+    if (answers.head().value("plan", "") != identity.name)
+      fail(ErrorCode::invalid_argument, "{}: answers to {}, not to {}", options_.answers,
+           answers.head().value("plan", ""), identity.name);
+    const auto& delta = engine_->files().delta;
+    const std::string found = answers.head().value("delta_sha256", "");
+    if (const std::string own = delta ? io::sha256_hex(*delta) : ""; own != found)
+      fail(ErrorCode::model_mismatch, "{}: answers of another delta: expected SHA-256 {}, found {}",
+           options_.answers, own, found);
   }
 
   // Work of earlier commands on the same run.
@@ -220,6 +284,8 @@ int evaluate(const EvalOptions& options) {
   for (const std::string& word : words)
     if (!eval::is_task(word))
       throw UsageError(fmt::format("eval: {} is no task; known: {}", word, eval::task_names()));
+  if (!options.plan.empty() && !options.answers.empty()) throw UsageError("--plan or --answers, not both");
+  if (!options.answers.empty() && words.size() > 1) throw UsageError("--answers: one task at a time");
   task_options(options);  // wrong lists are wrong usage, before anything is loaded
   return Evaluation(options).run();
 }
@@ -270,6 +336,10 @@ void add_eval(CLI::App& program, Action& chosen) {
   add("--answer-tokens", options->answer_tokens, "only questions with an answer this short", "N")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096).description(""));
+  add("--plan", options->plan, "only write what would be written and asked, for mplus-train evaluate",
+      "FILE");
+  add("--answers", options->answers, "judge and report answers that were given to the plan of these options",
+      "FILE");
   add("--report", options->report, "folder for results.json, report.md and plots", "DIR");
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);

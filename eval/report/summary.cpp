@@ -38,6 +38,7 @@ Values values_of(const Json& samples, const char* field, const std::function<boo
 Summary summarise(const Json& run) {
   const std::string task = run.at("run").value("task", "");
   if (task == "retention") return summarise_retention(run);
+  if (task == "mixed") return summarise_mixed(run);
   if (task == "lm-loss" || task == "base") return summarise_loss(run);
   if (task == "cost") return summarise_cost(run);
   if (task == "needle" || task == "twice" || task == "unknown" || task == "chat" || task == "longbench")

@@ -44,6 +44,7 @@ struct Summary {
 
 Summary summarise(const Json& run);  // by its task
 Summary summarise_retention(const Json& run);
+Summary summarise_mixed(const Json& run);
 Summary summarise_script(const Json& run);  // needle, twice, unknown, chat
 Summary summarise_loss(const Json& run);    // lm-loss, base
 Summary summarise_cost(const Json& run);

@@ -16,6 +16,11 @@ void append(std::vector<io::TokenId>& to, const std::vector<io::TokenId>& ids) {
   to.insert(to.end(), ids.begin(), ids.end());
 }
 
+// Finding is judged where the delta's own rule is asked, and where words take part.
+bool wants_rank(const Column& column) {
+  return column.name == "mplus" || column.name == "words-recall" || column.name == "hybrid";
+}
+
 std::vector<io::TokenId> joined(const std::vector<std::vector<io::TokenId>>& pieces) {
   std::vector<io::TokenId> ids;
   for (const auto& piece : pieces) append(ids, piece);
@@ -169,7 +174,7 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     none.applicable = false;
     return none;
   }
-  seen.want_rank = column.name == "mplus";
+  seen.want_rank = wants_rank(column);
   engine::GenerateOptions options = read_options(column, question, seen);
   if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
     options.recall_strategy = nullptr;
@@ -187,6 +192,45 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     asked.recalled_layers = seen.recalled;
   }
   if (seen.rank > 0) asked.rank = seen.rank;
+  return asked;
+}
+
+Asked Asker::go_on(const Column& column, const std::string& given_text, std::span<const io::TokenId> given,
+                   std::span<const io::TokenId> then, std::int64_t passage, const std::string& passage_text) {
+  const auto start = std::chrono::steady_clock::now();
+  Asked asked;
+  asked.applicable = column.fixed() || (column.sees == Sees::memory && column.reread == 0);
+  if (!asked.applicable) return asked;
+  std::vector<io::TokenId> ids;
+  if (column.sees == Sees::passage) {
+    ids = engine_.tokenizer().encode(passage_text);
+    append(ids, engine_.tokenizer().encode("\n"));
+  }
+  ids.insert(ids.end(), given.begin(), given.end());
+  const std::size_t asked_from = ids.size();
+  ids.insert(ids.end(), then.begin(), then.end());
+  std::vector<double> nll;  // of tokens 1 …
+  if (column.sees == Sees::memory) {
+    Observation seen;
+    if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
+    seen.want_rank = wants_rank(column);
+    nll = scene_->session
+              ->score(ids, {.scouts_end = std::ssize(given), .read = read_options(column, given_text, seen)})
+              .nll;
+    if (!seen.gold.empty() && engine_.layout().has_long_term()) {
+      asked.recalled = seen.recalled_mean();
+      asked.recalled_layers = seen.recalled;
+    }
+    if (seen.rank > 0) asked.rank = seen.rank;
+  } else {
+    if (!delta_reader_) delta_reader_.emplace(engine_);
+    delta_reader_->clear();
+    nll = delta_reader_->score(ids);
+  }
+  double sum = 0;
+  for (std::size_t i = asked_from - 1; i < nll.size(); ++i) sum += nll[i];
+  asked.nll = sum / static_cast<double>(then.size());
+  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return asked;
 }
 

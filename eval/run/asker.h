@@ -43,6 +43,7 @@ struct Asked {
   std::optional<double> recalled;  // of memory columns: mean over layers of the share of the passage's rows
   std::vector<double> recalled_layers;
   std::vector<double> option_nll;    // of choose(): mean over each option's tokens
+  std::optional<double> nll;         // of go_on(): mean over the tokens, nats
   std::optional<std::int64_t> rank;  // of the right chunk by vote, from 1; where the layers were asked
 };
 
@@ -63,6 +64,10 @@ class Asker {
             const std::string& passage_text);
   // How likely each option is as the answer. Not applicable to columns that find passages.
   Asked choose(const Column& column, const std::string& question, const std::vector<std::string>& options);
+  // How likely `then` is after `given`, in the way of a column; `given` asks what to recall, its text for
+  // words. Not applicable where text would have to be read again.
+  Asked go_on(const Column& column, const std::string& given_text, std::span<const io::TokenId> given,
+              std::span<const io::TokenId> then, std::int64_t passage, const std::string& passage_text);
   // How a memory column reads; recall by words looks for `words`. `seen` must outlive the read.
   engine::GenerateOptions read_options(const Column& column, const std::string& words,
                                        Observation& seen) const;

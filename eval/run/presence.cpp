@@ -6,6 +6,15 @@
 namespace mplus::eval {
 namespace {
 
+// Every update held, none preferred: words alone will decide.
+memory::Votes no_opinion(const memory::Memory& memory) {
+  memory::Votes votes;
+  for (std::int64_t chunk = 0; chunk < memory.updates(); ++chunk) votes.chunks.push_back(chunk);
+  votes.votes.assign(votes.chunks.size(), 0.0);
+  votes.held.assign(votes.chunks.size(), true);
+  return votes;
+}
+
 class ObservedRecall final : public memory::Recall {
  public:
   ObservedRecall(std::unique_ptr<memory::Recall> inner, Observation& observation,
@@ -17,9 +26,11 @@ class ObservedRecall final : public memory::Recall {
   void plan(kernels::Context& context, const memory::Memory& memory,
             std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
     inner_->plan(context, memory, scout, prior);
-    if (!seen_.want_rank || scout.empty()) return;
-    const memory::Votes votes =
-        memory::vote_over_everything(context, memory, scout, options_, inner_->scores());
+    if (!seen_.want_rank || (scout.empty() && !prior)) return;
+    memory::Votes votes =
+        scout.empty() ? no_opinion(memory)
+                      : memory::vote_over_everything(context, memory, scout, options_, inner_->scores());
+    if (prior) votes = memory::with_prior(std::move(votes), *prior, 1);
     const std::vector<std::int64_t> order = votes.order();
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
       if (seen_.is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;

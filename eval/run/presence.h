@@ -34,8 +34,8 @@ struct Observation {
   bool is_gold(std::int64_t chunk) const;
   void count(const std::vector<std::vector<std::int64_t>>& recalled_births,
              std::int64_t K);  // [L], of a whole read
-  std::int64_t rank =
-      0;  // of the best gold update by vote over short- and long-term rows together; 0: not known
+  std::int64_t rank = 0;       // of the best gold update by what the rule goes by (vote, words or both), over
+                               // short- and long-term rows together; 0: not known
 };
 
 // Passes everything on to `inner` and notes what comes back. The observation must outlive it.

@@ -6,8 +6,10 @@
 
 #include "mplus/core/error.h"
 #include "mplus/eval/data/fillers.h"
+#include "mplus/eval/run/recorded_answers.h"
 #include "mplus/eval/task/retention_plan.h"
 #include "mplus/eval/task/sample.h"
+#include "mplus/eval/task/script.h"
 
 namespace mplus::eval {
 namespace {
@@ -61,10 +63,27 @@ class Retention final : public Task {
             fields};
   }
 
+  Planned planned() const override {
+    Planned plan{.scripts = {}, .max_tokens = options_.max_tokens, .seed = options_.seed};
+    for (const MemoryPlan& memory : plans_) {
+      Script& script = plan.scripts.emplace_back();
+      for (const PlannedChunk& chunk : memory.chunks)
+        script.writes.push_back({.text = chunk.text, .turns = {}, .origin = chunk.origin});
+      for (std::size_t a = 0; a < memory.askings.size(); ++a)
+        script.asks.push_back({.question = memory.askings[a].question, .gold = memory.place[a]});
+      for (const std::int64_t distance : options_.distances) script.points.push_back(written_at(distance));
+    }
+    return plan;
+  }
+
   bool work(TaskRun& run, RunLog& log) override {
-    asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
     run_ = &run;
     log_ = &log;
+    if (run.answers) {
+      take(*run.answers);
+      return true;
+    }
+    asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
     steps_.emplace(run.progress, count_work());
     const std::size_t side_by_side = options_.protocol == Protocol::separate ? kSideBySide : 1;
     for (std::size_t m = 0; m < plans_.size(); m += side_by_side)
@@ -243,21 +262,52 @@ class Retention final : public Task {
     if (!steps_->go(fmt::format("asking {}", column.name))) return false;
     const std::int64_t place = column.fixed() ? -1 : plan.place[a];
     const Asked asked = asker_->ask(column, asking.question.question, place, asking.chunk.text);
+    std::optional<Presence::Share> share;
+    if (column.sees == Sees::memory)
+      share = scene.presence->of(scene.text->updates[static_cast<std::size_t>(place)]);
+    add_sample(m, a, column, chunks, asked, share);
+    steps_->did(Steps::kAsk);
+    return true;
+  }
+
+  void add_sample(std::size_t m, std::size_t a, const Column& column, std::int64_t chunks, const Asked& asked,
+                  const std::optional<Presence::Share>& share) {
+    const Asking& asking = plans_[m].askings[a];
     Json sample{{"id", asking.question.id}, {"memory", m}, {"column", column.name}};
     if (!column.fixed()) {
       sample["written"] = chunks;
-      sample["distance"] = chunks - 1 - place;
-      std::int64_t tokens = 0;
-      for (auto c = static_cast<std::size_t>(place) + 1; c < static_cast<std::size_t>(chunks); ++c)
-        tokens += static_cast<std::int64_t>(scene.text->ids[c].size());
-      sample["distance_tokens"] = tokens;
+      sample["distance"] = chunks - 1 - plans_[m].place[a];
+      sample["distance_tokens"] = tokens_before(m, chunks) - tokens_before(m, plans_[m].place[a] + 1);
     }
     put_answer(sample, asked, asking.question.answers);
-    if (column.sees == Sees::memory)
-      put_memory(sample, asked, *scene.presence, scene.text->updates[static_cast<std::size_t>(place)]);
-    log_->add(name, std::move(sample));
-    steps_->did(Steps::kAsk);
-    return true;
+    if (share) put_memory(sample, asked, *share);
+    log_->add(key(m, asking, column, chunks), std::move(sample));
+  }
+
+  void take(const RecordedAnswers& answers) {
+    for (std::size_t m = 0; m < plans_.size(); ++m)
+      for (const Column& column : all_columns()) {
+        std::vector<Point> asked_at = points(plans_[m]);
+        if (column.fixed()) asked_at = {point_of(plans_[m], options_.distances.back())};
+        for (const Point& point : asked_at)
+          for (const std::size_t a : point.askings) {
+            const std::string name = key(m, plans_[m].askings[a], column, point.chunks);
+            const auto answer = log_->has(name) ? std::nullopt : answers.find(name);
+            if (answer) add_sample(m, a, column, point.chunks, answer->asked, answer->share);
+          }
+      }
+  }
+
+  // Tokens of a memory's first chunks.
+  std::int64_t tokens_before(std::size_t m, std::int64_t chunks) {
+    tokens_.resize(plans_.size());
+    std::vector<std::int64_t>& sums = tokens_[m];
+    if (sums.empty()) {
+      sums.push_back(0);
+      for (const PlannedChunk& chunk : plans_[m].chunks)
+        sums.push_back(sums.back() + std::ssize(run_->engine.tokenizer().encode(chunk.text)));
+    }
+    return sums[static_cast<std::size_t>(chunks)];
   }
 
   TaskOptions options_;
@@ -265,6 +315,7 @@ class Retention final : public Task {
   ChunkForm form_ = ChunkForm::filled;
   std::int64_t before_ = 0;  // chunks of other text in front of everything
   std::vector<MemoryPlan> plans_;
+  std::vector<std::vector<std::int64_t>> tokens_;  // [memory]: of its first 0, 1, … chunks
   std::map<std::string, std::int64_t> left_out_;
   std::optional<Asker> asker_;
   TaskRun* run_ = nullptr;

@@ -67,6 +67,14 @@ std::string unfit(const Question& q, const Chunker& chunker, const SelectOptions
   return {};
 }
 
+bool holds_answer(const std::string& chunk, const Golds& answers, const SelectOptions& options) {
+  if (contains_gold(chunk, answers)) return true;
+  return options.answers_inside_words && std::any_of(answers.begin(), answers.end(), [&](const auto& answer) {
+           const std::string_view words = std::string_view(answer).substr(answer.starts_with("the ") ? 4 : 0);
+           return !words.empty() && chunk.find(words) != std::string::npos;
+         });
+}
+
 PassageChunk chunk_of_question(const Question& q, const Neighbours& neighbours, const Chunker& chunker,
                                std::string_view filler, ChunkForm form) {
   if (form == ChunkForm::paper) return paper_chunk(chunker, q.passage);
@@ -103,7 +111,11 @@ Groups select_questions(const std::vector<Question>& all, const Chunker& chunker
         ++groups.left_out[reason];
         continue;
       }
-      const bool known = (!q.article.empty() && articles.contains(q.article)) || passages.contains(q.passage);
+      const bool same_article = options.share_articles
+                                    ? passages.contains(std::string(neighbours.before(q))) ||
+                                          passages.contains(std::string(neighbours.after(q)))
+                                    : articles.contains(q.article);
+      const bool known = (!q.article.empty() && same_article) || passages.contains(q.passage);
       if (known) {
         later.push_back(index);
         continue;
@@ -113,7 +125,7 @@ Groups select_questions(const std::vector<Question>& all, const Chunker& chunker
       asking.gold_text = gold_text(std::string_view(asking.chunk.text)
                                        .substr(asking.chunk.begin, asking.chunk.end - asking.chunk.begin),
                                    q.answers);
-      if (!contains_gold(asking.chunk.text, q.answers)) {
+      if (!holds_answer(asking.chunk.text, q.answers, options)) {
         ++groups.left_out["no answer stands in the chunk"];
         continue;
       }

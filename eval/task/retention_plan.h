@@ -18,6 +18,8 @@ struct SelectOptions {
   std::int64_t most_answer_tokens = 10;  // a question counts if one of its answers is this short
   std::uint64_t seed = 0;
   ChunkForm form = ChunkForm::filled;
+  bool answers_inside_words = false;  // texts put together without a space: "is Garxe.intending" holds Garxe
+  bool share_articles = false;  // a memory may hold several passages of an article, but no two neighbours
 };
 
 // A question with the chunk that answers it.
@@ -32,8 +34,9 @@ struct Selection {
   std::map<std::string, std::int64_t> left_out;  // reason → number of questions looked at and not taken
 };
 
-// `per_memory` questions at most share a memory, and then no two from one article: memories are filled one
-// after the other, so `askings` are in groups. Throws not_found when too few questions are fit.
+// `per_memory` questions at most share a memory, and then, unless told otherwise, no two from one article:
+// memories are filled one after the other, so `askings` are in groups. Throws not_found when too few
+// questions are fit.
 struct Groups {
   std::vector<std::vector<Asking>> memories;
   std::map<std::string, std::int64_t> left_out;

@@ -20,9 +20,7 @@ void put_answer(Json& sample, const Asked& asked, const Golds& golds) {
   sample["seconds"] = asked.seconds;
 }
 
-void put_memory(Json& sample, const Asked& asked, const Presence& presence,
-                std::span<const std::int64_t> updates) {
-  const Presence::Share share = presence.of(updates);
+void put_memory(Json& sample, const Asked& asked, const Presence::Share& share) {
   sample["short_term"] = share.short_term;
   sample["long_term"] = share.long_term;
   if (asked.recalled) {

@@ -9,9 +9,8 @@ namespace mplus::eval {
 
 // Output and scores, or that the column cannot answer here.
 void put_answer(Json& sample, const Asked& asked, const Golds& golds);
-// Where the rows of these updates are, and what came back of them.
-void put_memory(Json& sample, const Asked& asked, const Presence& presence,
-                std::span<const std::int64_t> updates);
+// Where the passage's rows are, and what came back of them.
+void put_memory(Json& sample, const Asked& asked, const Presence::Share& share);
 
 // How far a task is, in tokens written or what takes as long.
 class Steps {

@@ -4,8 +4,13 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/event.h"
+#include "mplus/eval/run/recorded_answers.h"
 
 namespace mplus::eval {
+
+bool ScriptAsk::due(std::int64_t point) const {
+  return points.empty() ? gold < point : std::find(points.begin(), points.end(), point) != points.end();
+}
 
 RunIdentity ScriptTask::prepare(TaskRun& run) {
   options_ = run.options;
@@ -15,7 +20,10 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   if (options_.max_tokens == 0) options_.max_tokens = default_max_tokens();
   Json fields{{"task", name()}};
   build(run.engine, fields);
-  if (!options_.data.empty()) fields["data"] = file_identity(options_.data);
+  const bool one_set = !options_.data.empty() && options_.sets.size() < 2;
+  if (one_set) fields["data"] = file_identity(options_.data);
+  if (!one_set)
+    for (const auto& file : options_.sets) fields["data"].push_back(file_identity(file));
   fields["distractors"] = Json::array();
   for (const auto& file : options_.distractors) fields["distractors"].push_back(file_identity(file));
   fields["max_tokens"] = options_.max_tokens;
@@ -25,7 +33,7 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   for (const Script& script : scripts_)
     for (const ScriptAsk& ask : script.asks) fields["ids"].push_back(ask.question.id);
   check();
-  return {options_.data.empty() ? name() : fmt::format("{}-{}", name(), data_stem(options_.data)), fields};
+  return {one_set ? fmt::format("{}-{}", name(), data_stem(options_.data)) : name(), fields};
 }
 
 void ScriptTask::check() const {
@@ -53,7 +61,7 @@ std::int64_t ScriptTask::last_needed(std::size_t m) const {
   for (std::int64_t point : scripts_[m].points)
     for (const ScriptAsk& ask : scripts_[m].asks)
       for (const Column& column : columns_)
-        if (!column.fixed() && ask.gold < point && !log_->has(key(m, ask, column, point))) last = point;
+        if (!column.fixed() && ask.due(point) && !log_->has(key(m, ask, column, point))) last = point;
   return last;
 }
 
@@ -64,7 +72,7 @@ std::int64_t ScriptTask::count_work() const {
     for (const Column& column : columns_)
       for (std::size_t p = 0; p < (column.fixed() ? 1 : scripts_[m].points.size()); ++p)
         for (const ScriptAsk& ask : scripts_[m].asks)
-          if ((column.fixed() || ask.gold < scripts_[m].points[p]) &&
+          if ((column.fixed() || ask.due(scripts_[m].points[p])) &&
               !log_->has(key(m, ask, column, scripts_[m].points[p])))
             total += Steps::kAsk;
   }
@@ -73,6 +81,10 @@ std::int64_t ScriptTask::count_work() const {
 
 bool ScriptTask::work(TaskRun& run, RunLog& log) {
   log_ = &log;
+  if (run.answers) {
+    take(*run.answers);
+    return true;
+  }
   asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
   steps_.emplace(run.progress, count_work());
   for (std::size_t m = 0; m < scripts_.size(); ++m)
@@ -106,7 +118,7 @@ bool ScriptTask::run_script(std::size_t m) {
     asker_->begin_scene(scene);
     for (const Column& column : columns_)
       for (const ScriptAsk& one : script.asks)
-        if (!column.fixed() && one.gold < point && !ask(m, one, column, scene, point)) return false;
+        if (!column.fixed() && one.due(point) && !ask(m, one, column, scene, point)) return false;
   }
   return true;
 }
@@ -118,8 +130,24 @@ bool ScriptTask::ask(std::size_t m, const ScriptAsk& ask, const Column& column, 
   if (!steps_->go(fmt::format("asking {}", column.name))) return false;
   const std::string passage = ask.gold < 0 ? "" : scripts_[m].writes[static_cast<std::size_t>(ask.gold)].text;
   const std::int64_t gold = column.fixed() ? -1 : ask.gold;
-  const Asked asked = ask.options.empty() ? asker_->ask(column, ask.question.question, gold, passage)
-                                          : asker_->choose(column, ask.question.question, ask.options);
+  Asked asked;
+  if (!ask.then.empty()) {
+    asked = asker_->go_on(column, ask.question.question, ask.given, ask.then, gold, passage);
+  } else if (!ask.options.empty()) {
+    asked = asker_->choose(column, ask.question.question, ask.options);
+  } else {
+    asked = asker_->ask(column, ask.question.question, gold, passage);
+  }
+  std::optional<Presence::Share> share;
+  if (column.sees == Sees::memory && ask.gold >= 0)
+    share = scene.presence->of(scene.text->updates[static_cast<std::size_t>(ask.gold)]);
+  add_sample(m, ask, column, point, asked, share);
+  steps_->did(Steps::kAsk);
+  return true;
+}
+
+void ScriptTask::add_sample(std::size_t m, const ScriptAsk& ask, const Column& column, std::int64_t point,
+                            const Asked& asked, const std::optional<Presence::Share>& share) {
   Json sample{{"id", ask.question.id}, {"memory", m}, {"column", column.name}};
   sample.update(ask.extra);
   if (!column.fixed()) {
@@ -127,11 +155,19 @@ bool ScriptTask::ask(std::size_t m, const ScriptAsk& ask, const Column& column, 
     if (ask.gold >= 0) sample["distance"] = point - 1 - ask.gold;
   }
   judge(sample, asked, ask);
-  if (column.sees == Sees::memory && ask.gold >= 0 && asked.applicable)
-    put_memory(sample, asked, *scene.presence, scene.text->updates[static_cast<std::size_t>(ask.gold)]);
-  log_->add(name, std::move(sample));
-  steps_->did(Steps::kAsk);
-  return true;
+  if (share && asked.applicable) put_memory(sample, asked, *share);
+  log_->add(key(m, ask, column, point), std::move(sample));
+}
+
+void ScriptTask::take(const RecordedAnswers& answers) {
+  for (std::size_t m = 0; m < scripts_.size(); ++m)
+    for (const ScriptAsk& one : scripts_[m].asks)
+      for (const Column& column : all_columns())
+        for (const std::int64_t point : column.fixed() ? std::vector<std::int64_t>{0} : scripts_[m].points) {
+          if ((!column.fixed() && !one.due(point)) || log_->has(key(m, one, column, point))) continue;
+          if (const auto answer = answers.find(key(m, one, column, point)))
+            add_sample(m, one, column, point, answer->asked, answer->share);
+        }
 }
 
 }  // namespace mplus::eval

@@ -23,11 +23,16 @@ struct ScriptWrite {
 };
 
 struct ScriptAsk {
-  Question question;
+  Question question;                      // its text is what recall by words looks for
   std::int64_t gold = -1;                 // the write that answers it; −1: none does
   Json extra = Json::object();            // goes into every sample of this question
   std::vector<std::string> options = {};  // to choose from by likelihood, instead of an answer
   std::size_t right = 0;                  // of them
+  std::vector<std::int64_t> points = {};  // where it is asked; empty: wherever all are
+  // Text to go on with instead of a question: how likely is `then` after `given`?
+  std::vector<io::TokenId> given = {}, then = {};
+
+  bool due(std::int64_t point) const;
 };
 
 struct Script {  // of one memory
@@ -36,10 +41,18 @@ struct Script {  // of one memory
   std::vector<std::int64_t> points;  // so many writes done: everything written so far is asked; ascending
 };
 
+// All that a run writes and asks.
+struct Planned {
+  std::vector<Script> scripts;
+  std::int64_t max_tokens = 0;
+  std::uint64_t seed = 0;  // of the first memory; the next has the next
+};
+
 class ScriptTask : public Task {
  public:
   RunIdentity prepare(TaskRun& run) final;
   bool work(TaskRun& run, RunLog& log) final;
+  Planned planned() const final { return {scripts_, options_.max_tokens, options_.seed}; }
 
  protected:
   // What is to be done, by options_; adds the task's own settings to `fields`.
@@ -61,6 +74,9 @@ class ScriptTask : public Task {
   std::string key(std::size_t m, const ScriptAsk& ask, const Column& column, std::int64_t point) const;
   bool run_script(std::size_t m);
   bool ask(std::size_t m, const ScriptAsk& ask, const Column& column, const Scene& scene, std::int64_t point);
+  void add_sample(std::size_t m, const ScriptAsk& ask, const Column& column, std::int64_t point,
+                  const Asked& asked, const std::optional<Presence::Share>& share);
+  void take(const RecordedAnswers& answers);
   void write(const ScriptWrite& write, engine::Session& session, WrittenText& text) const;
   std::int64_t last_needed(std::size_t m) const;
   std::int64_t count_work() const;
@@ -74,6 +90,7 @@ class ScriptTask : public Task {
 
 std::unique_ptr<Task> make_chat();            // facts told in conversations
 std::unique_ptr<Task> make_long_documents();  // public sets of questions on long texts
+std::unique_ptr<Task> make_mixed();           // passages of several sets in one stream
 std::unique_ptr<Task> make_needle();          // one made-up sentence in a long text
 std::unique_ptr<Task> make_twice();           // a fact told twice: the newer must win
 std::unique_ptr<Task> make_unknown();         // what was never written must not be known

@@ -2,10 +2,17 @@
 
 #include <fmt/core.h>
 
+#include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/eval/task/script.h"
 #include "mplus/io/hash.h"
 
 namespace mplus::eval {
+
+Planned Task::planned() const {
+  fail(ErrorCode::unsupported,
+       "this task cannot be planned for another program: it does more than write and ask");
+}
 
 Json model_identity(engine::Engine& engine) {
   Json json{

@@ -19,7 +19,8 @@ enum class Protocol { stream, separate };
 enum class Start { empty, full };
 
 struct TaskOptions {
-  std::filesystem::path data;
+  std::filesystem::path data;               // the first, where a task takes several at once
+  std::vector<std::filesystem::path> sets;  // all of them
   std::vector<std::filesystem::path> distractors;
   std::vector<std::string> columns;     // empty: the task's own
   std::int64_t samples = 0;             // 0: the task's own
@@ -34,6 +35,9 @@ struct TaskOptions {
   std::uint64_t seed = 0;
 };
 
+class RecordedAnswers;
+struct Planned;
+
 // Called between pieces of work with how much is done, in tokens or what is worth as many; false stops.
 using TaskProgress = std::function<bool(std::int64_t done, std::int64_t total, std::string_view label)>;
 
@@ -45,6 +49,7 @@ struct TaskRun {
   BaseEngine base;
   TaskOptions options;
   TaskProgress progress;
+  const RecordedAnswers* answers = nullptr;  // to be judged, instead of asking
 };
 
 // What a run is called, and all that its samples depend on.
@@ -59,6 +64,8 @@ class Task {
   // Reads the data and fixes what will be done; throws where that cannot work out, before anything is run.
   virtual RunIdentity prepare(TaskRun& run) = 0;
   virtual bool work(TaskRun& run, RunLog& log) = 0;  // false: stopped before the end
+  // What work() would write and ask, once prepared. Throws unsupported where a task is not of that kind.
+  virtual Planned planned() const;
 };
 
 // Shared by the tasks: the model's part of an identity, and a data file's.

@@ -17,6 +17,7 @@ struct Entry {
   const char* name;
   std::unique_ptr<Task> (*make)();
   std::vector<const char*> known;  // files of a data folder, without ending
+  bool sets = false;               // all of them in one run
 };
 
 const std::vector<Entry>& entries() {
@@ -24,6 +25,7 @@ const std::vector<Entry>& entries() {
       {"retention", make_retention, {"facts_public", "squad_dev_public", "nq_public"}},
       {"lm-loss", make_lm_loss, {"books_valid"}},
       {"base", make_base, {"books_valid"}},
+      {"mixed", make_mixed, {"facts_public", "squad_dev_public", "nq_public", "books_valid"}, true},
       {"needle", make_needle, {"essays"}},
       {"twice", make_twice, {"twice_public"}},
       {"unknown", make_unknown, {"unknown_public"}},
@@ -55,6 +57,8 @@ std::string task_names() {
 bool is_task(const std::string& name) {
   return std::any_of(entries().begin(), entries().end(), [&](const Entry& e) { return e.name == name; });
 }
+
+bool takes_sets(const std::string& name) { return entry(name).sets; }
 
 std::unique_ptr<Task> make_task(const std::string& name) { return entry(name).make(); }
 

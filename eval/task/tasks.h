@@ -14,8 +14,11 @@ std::string task_names();  // for messages
 bool is_task(const std::string& name);
 std::unique_ptr<Task> make_task(const std::string& name);
 
-// The files a task runs on, one run for each: those named, or of a folder those known by name. One empty path
-// for a task that needs none. Throws invalid_argument where a task needs data and none is named.
+bool takes_sets(const std::string& name);  // all its files in one run
+
+// The files a task runs on, one run for each unless it takes sets: those named, or of a folder those known by
+// name. One empty path for a task that needs none. Throws invalid_argument where a task needs data and none
+// is named.
 std::vector<std::filesystem::path> task_data(const std::string& name,
                                              const std::vector<std::filesystem::path>& named);
 
