@@ -1,4 +1,5 @@
-// mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md).
+// mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md). mplus-train evaluate PLAN: measures
+// one.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -6,8 +7,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "mplus/core/error.h"
+#include "mplus/train/evaluate_command.h"
 #include "mplus/train/processes.h"
 #include "mplus/train/run.h"
 
@@ -29,6 +32,10 @@ std::filesystem::path default_cache() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  if (argc > 1 && std::string_view(argv[1]) == "evaluate")
+    return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
   CLI::App app{
       "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term "
       "memory.\n"
@@ -38,7 +45,7 @@ int main(int argc, char** argv) {
       "delta.safetensors,\n"
       "which `mplus --delta` reads. Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
       "stops\n"
-      "it after the step and saves."};
+      "it after the step and saves. `mplus-train evaluate --help` tells how a delta is measured."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;
@@ -80,8 +87,6 @@ int main(int argc, char** argv) {
   app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
       ->type_name("TEXT");
   CLI11_PARSE(app, argc, argv);
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
   options.stop = &stop;
   try {
     const auto end = mplus::train::run(mplus::train::load_run_config(config), options);

@@ -10,8 +10,9 @@
 namespace mplus::train {
 
 // tokens [B, T], int64. Returns [L] of [B, min(K, t + T), d] and leaves the memory as it is. Gradients flow
-// to the weights, to bos and positional vectors, and through the tail to earlier writes.
+// to the weights, to bos and positional vectors, and through the tail to earlier writes. streams [B]: the
+// streams these chunks are for; undefined: all, in order.
 std::vector<Tensor> write_pass(const Model& model, const PassWeights& weights, const StreamMemory& memory,
-                               const Tensor& tokens);
+                               const Tensor& tokens, const Tensor& streams = {});
 
 }  // namespace mplus::train

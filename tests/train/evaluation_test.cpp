@@ -1,0 +1,126 @@
+// The parts of the trainer's evaluation against those that training itself uses: many questions at once must
+// find, recall and read what each would alone.
+#include <gtest/gtest.h>
+
+#include "mplus/train/evaluation/reader.h"
+#include "mplus/train/evaluation/search.h"
+#include "mplus/train/recall.h"
+#include "mplus/train/write_pass.h"
+#include "tiny_model.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr std::int64_t kStreams = 3, kUpdates = 9;
+
+struct Written {
+  Model model = tiny_model(torch::kFloat64);
+  std::optional<StreamMemory> memory;
+
+  explicit Written(std::int64_t top) {
+    const torch::NoGradGuard constant;
+    model.memory.vote_top = top;
+    model.vote_weights = torch::tensor({0.4, 1.6}, torch::kFloat64);
+    memory.emplace(model, kStreams, 1000);
+    const PassWeights writing = merge(model, Adapter::write);
+    const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(7);
+    for (std::uint64_t u = 0; u < kUpdates; ++u) {
+      const auto rows = write_pass(model, writing, *memory, random_tokens(model, kStreams, 6, 100 + u));
+      memory->update(model, rows, memory->draw_drops(rows[0].size(1), random));
+    }
+  }
+};
+
+// Questions of 5, 3, 5 and 2 tokens to streams 2, 0, 2 and 1.
+struct Questions {
+  std::vector<std::vector<std::int32_t>> ids{{1, 2, 3, 4, 5}, {6, 7, 8}, {9, 1, 9, 2, 9}, {3, 11}};
+  Tensor streams = torch::tensor({2, 0, 2, 1}, torch::kInt64);
+  Windows windows = pad(ids, 0, torch::kCPU);
+  Tensor askers = prefix_weights(windows.lengths, windows.tokens.size(1));
+};
+
+// The same question asked of all streams, so that the reads of training can take it.
+Tensor of_all_streams(const std::vector<std::int32_t>& ids) {
+  return torch::tensor(std::vector<std::int64_t>(ids.begin(), ids.end())).unsqueeze(0).expand({kStreams, -1});
+}
+
+TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
+  const torch::NoGradGuard constant;
+  for (const std::int64_t top : {0, 2}) {
+    const Written written(top);
+    const Model& model = written.model;
+    const StreamMemory& memory = *written.memory;
+    const Questions questions;
+    const Reader reader(model);
+    const PassWeights reading = merge(model, Adapter::read);
+    const ProjectedSlots slots = reader.slots(memory);
+    std::vector<Tensor> normed;
+    reader.read(reader.memory_fronts(slots, questions.streams), questions.windows.tokens, &normed);
+    const ChunkSearch search(model, memory, normed, questions.askers, questions.streams);
+    const std::vector<Tensor> rows = search.take(search.long_term().order(), true);
+    const RecallFronts recalled = reader.recall_fronts(
+        memory, slots, questions.streams,
+        [&](std::int64_t l, const Tensor&) { return rows[static_cast<std::size_t>(l)]; }, nullptr);
+    const Tensor hidden = reader.read(recalled.fronts, questions.windows.tokens);
+    for (std::int64_t q = 0; q < std::ssize(questions.ids); ++q) {
+      const std::int64_t s = questions.streams[q].item<std::int64_t>();
+      const Tensor tokens = of_all_streams(questions.ids[static_cast<std::size_t>(q)]);
+      const std::int64_t T = tokens.size(1);
+      const ReadResult scout =
+          read_pass(model, reading, {.tokens = tokens, .memory = &memory, .keep_normed = true});
+      const Tensor askers = prefix_weights(torch::full({kStreams}, T, torch::kInt64), T);
+      const ReadResult alone = read_pass(model, reading,
+                                         {.tokens = tokens,
+                                          .memory = &memory,
+                                          .recall = recall_consensus(model, memory, scout.normed, askers)});
+      for (std::size_t l = 0; l < 2; ++l)
+        EXPECT_TRUE(torch::equal(recalled.recalled_births[l][q], alone.recalled_births[l][s]))
+            << "question " << q << " layer " << l;
+      // Scores are taken in float32 here: rows are the same, so nothing but rounding of the reads is left.
+      EXPECT_TRUE(torch::allclose(hidden[q].narrow(0, 0, T), alone.hidden[s], 1e-9, 1e-12))
+          << "question " << q;
+    }
+  }
+}
+
+TEST(Evaluation, EveryRowIsCountedOnce) {
+  const torch::NoGradGuard constant;
+  const Written written(0);
+  const Questions questions;
+  const Reader reader(written.model);
+  std::vector<Tensor> normed;
+  reader.read(reader.memory_fronts(reader.slots(*written.memory), questions.streams),
+              questions.windows.tokens, &normed);
+  const ChunkSearch search(written.model, *written.memory, normed, questions.askers, questions.streams);
+  const Tensor all = search.long_term_rows() + search.short_term_rows();  // [Q, n]
+  EXPECT_TRUE(torch::equal(all, torch::full_like(all, 2.0 * 3)));         // L · K
+  EXPECT_TRUE(search.everything().held.all().item<bool>());
+}
+
+TEST(Evaluation, WordsWeighAsMuchAsVotes) {
+  // By hand: votes standardised over the three chunks held are −1.22, 0, 1.22, words −.71, 1.41, −.71.
+  const ChunkVotes votes{torch::tensor({{1.0, 2.0, 3.0, 0.0}}, torch::kFloat64),
+                         torch::tensor({{true, true, true, false}})};
+  const Tensor words = torch::tensor({{0.0, 6.0, 0.0, 9.0}}, torch::kFloat64);
+  const ChunkVotes total = with_words(votes, words);
+  EXPECT_NEAR(total.votes[0][0].item<double>(), -1.2247 - 0.7071, 1e-3);
+  EXPECT_NEAR(total.votes[0][1].item<double>(), 1.4142, 1e-3);
+  EXPECT_NEAR(total.votes[0][2].item<double>(), 1.2247 - 0.7071, 1e-3);
+  EXPECT_EQ(total.votes[0][3].item<double>(), 0);
+  EXPECT_EQ(total.order()[0][0].item<std::int64_t>(), 1);
+}
+
+TEST(Evaluation, StreamsMayBeWrittenInParts) {
+  const torch::NoGradGuard constant;
+  const Written written(0);
+  const PassWeights writing = merge(written.model, Adapter::write);
+  const Tensor tokens = random_tokens(written.model, kStreams, 5, 3);
+  const auto all = write_pass(written.model, writing, *written.memory, tokens);
+  const Tensor some = torch::tensor({2, 0}, torch::kInt64);
+  const auto part = write_pass(written.model, writing, *written.memory, tokens.index_select(0, some), some);
+  for (std::size_t l = 0; l < all.size(); ++l)
+    EXPECT_TRUE(torch::allclose(part[l], all[l].index_select(0, some), 1e-12, 1e-14));
+}
+
+}  // namespace
+}  // namespace mplus::train

@@ -1,0 +1,96 @@
+"""The trainer's evaluation against the engine's: the same plan, carried out by both, gives the same results.
+
+On a model that is noise, so that every number depends on every row. The engine keeps memory rows in bfloat16, the trainer
+in float32: where rows are, who is found and what words recall must be equal; answers, now and then a near-tie apart.
+"""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from program import TIMEOUT, main, story  # noqa: E402
+from test_eval import Evaluation, questions  # noqa: E402
+
+TRAINER = os.environ["MPLUS_TRAINER"]
+COLUMNS = "closed-book,context,stm,mplus,per-layer,words-recall,hybrid,reread,random-recall,oracle-recall"
+
+
+class SameAsTheEngine(Evaluation):
+    def both(self, task, *options, columns=COLUMNS):
+        """The same run by engine and trainer: sample by key, each."""
+        engine, = self.evaluate(*options, "--columns", columns, task=task, report="engine")["runs"]
+        self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", task=task, report="unused"))
+        done = subprocess.run([TRAINER, "evaluate", "plan.jsonl", "-m", self.base, "--delta", self.delta, "--out", "answers.jsonl",
+                               "--device", "cpu", "--streams", "2", "--at-once", "5", "--columns", columns],
+                              cwd=self.folder, capture_output=True, timeout=TIMEOUT, env=self.environment | {"OMP_NUM_THREADS": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        trainer, = self.evaluate(*options, "--answers", "answers.jsonl", task=task, report="trainer")["runs"]
+        self.assertEqual(engine["name"], trainer["name"])
+        self.assertEqual(trainer["run"]["model"]["numerics"], "torch-cpu-float32")
+        samples = [{s["key"]: s for s in run["samples"]} for run in (engine, trainer)]
+        self.assertEqual({k for k, s in samples[0].items() if s.get("applicable", True)}, set(samples[1]))
+        return samples
+
+    def check(self, engine, trainer):
+        same, compared = 0, 0
+        for key, mine in trainer.items():
+            theirs = engine[key]
+            self.assertEqual(set(mine) | {"rank"}, set(theirs) | {"rank"}, key)
+            for field in ("short_term", "long_term", "distance", "written", "distance_tokens", "set"):
+                if field in mine:
+                    self.assertAlmostEqual(mine[field], theirs[field], msg=f"{key} {field}")
+            if "recalled" in mine and mine["column"] in ("stm", "words-recall"):
+                self.assertAlmostEqual(mine["recalled"], theirs["recalled"], msg=key)
+            if mine["column"] == "random-recall":  # another chance
+                continue
+            compared += 1
+            same += (mine.get("output") == theirs.get("output") and abs(mine.get("nll", 0) - theirs.get("nll", 0)) < 0.02
+                     and mine.get("rank") == theirs.get("rank", mine.get("rank"))
+                     and abs(mine.get("recalled", 0) - theirs.get("recalled", 0)) < 0.02)
+        self.assertGreater(compared, 20)
+        self.assertGreaterEqual(same, 0.9 * compared, f"{same} of {compared}")
+
+    def test_retention_in_a_stream(self):
+        self.check(*self.both("retention", "--samples", "6", "--distances", "12,24"))
+
+    def test_retention_in_memories_of_their_own(self):
+        self.check(*self.both("retention", "--samples", "3", "--distances", "0,1,9", "--protocol", "separate"))
+
+    def test_conversations(self):
+        self.file("data.jsonl", "".join(json.dumps({
+            "id": f"c{n}", "question": f"What opens house {n}?", "answers": [str(7000 + n)],
+            "turns": [{"role": "user", "content": f"House {n} opens with {7000 + n}. {story(40 + 30 * n, n)}"},
+                      {"role": "assistant", "content": "Good to know."},
+                      {"role": "user", "content": story(15, n)}]}) + "\n" for n in range(6)))
+        self.check(*self.both("chat", "--samples", "4", "--distances", "0,6"))
+
+    def test_what_was_never_told(self):
+        self.file("data.jsonl", "".join(json.dumps({"question": f"Who is {n}?", "answers": []}) + "\n" for n in range(9)))
+        columns = "closed-book,stm,mplus,words-recall,hybrid,reread"
+        self.check(*self.both("unknown", "--samples", "6", "--distances", "10", columns=columns))
+
+    def test_a_mixed_stream_asks_at_exact_distances(self):
+        # Words that stand in most chunks alone would be left out of the plan; these do not.
+        text = " ".join(f"{word}{n % 89}" for n, word in enumerate(story(3000, 5).split()))
+        self.file("novel.jsonl", json.dumps({"title": "n", "text": text}) + "\n")
+        engine, trainer = self.both("mixed", "--data", "novel.jsonl", "--samples", "5", "--distances", "0,3,20", "--lengths", "4k",
+                                    "-n", "4", columns="closed-book,context,stm,mplus,words-recall,hybrid,reread,oracle-recall")
+        self.check(engine, trainer)
+        for sample in trainer.values():
+            if "distance" in sample:
+                self.assertIn(sample["distance"], (0, 3, 20))
+        self.assertEqual({s["set"] for s in trainer.values()}, {"data", "novel"})
+
+    def test_answers_of_another_delta_or_plan_are_refused(self):
+        self.file("answers.jsonl", json.dumps({"schema": "mplus-eval-answers", "version": 1, "plan": "retention-stream-data",
+                                               "delta_sha256": "0"}) + "\n")
+        options = ("--samples", "2", "--distances", "9", "--answers", "answers.jsonl")
+        self.assertIn("another delta", self.error(*self.arguments(*options)))
+        self.assertIn("not to", self.error(*self.arguments("--samples", "2", "--distances", "9", "--protocol", "separate", "--answers",
+                                                            "answers.jsonl")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+#include "mplus/train/evaluation/answers.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/train/upload.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr std::size_t kShort = 96;  // tokens; longer windows hold text that is read again
+
+// An answer as it grows: ends at the stop text or at a token that ends a text.
+class Growing {
+ public:
+  Growing(const EvaluationPlan& plan, const io::Tokenizer& tokenizer) : plan_(plan), decoder_(tokenizer) {}
+
+  bool done() const { return done_; }
+  void push(io::TokenId id) {
+    if (done_) return;
+    if (std::find(plan_.end.begin(), plan_.end.end(), id) != plan_.end.end()) {
+      done_ = true;
+      return;
+    }
+    text_ += decoder_.push(id);
+    if (const std::size_t at = text_.find(plan_.stop); at != std::string::npos) {
+      text_.resize(at);
+      done_ = stopped_ = true;
+    }
+  }
+  std::string text() { return stopped_ ? text_ : text_ + decoder_.finish(); }
+
+ private:
+  const EvaluationPlan& plan_;
+  io::StreamDecoder decoder_;
+  std::string text_;
+  bool done_ = false, stopped_ = false;
+};
+
+Fronts joined(std::vector<Fronts>& fronts) {
+  if (fronts.size() == 1) return std::move(fronts.front());
+  Fronts all;
+  for (std::size_t l = 0; l < fronts.front().size(); ++l) {
+    std::vector<Tensor> k, v;
+    for (Fronts& front : fronts) {  // each layer's parts are let go as they are joined: fronts are large
+      k.push_back(std::move(front[l].k));
+      v.push_back(std::move(front[l].v));
+    }
+    all.push_back({torch::cat(k, 0), torch::cat(v, 0)});
+  }
+  return all;
+}
+
+}  // namespace
+
+AnswerFile::AnswerFile(const std::filesystem::path& file, const AnswerJson& head)
+    : out_(file, std::ios::trunc) {
+  if (!out_) fail(ErrorCode::io, "{}: cannot be written", file.string());
+  out_ << head.dump() << std::endl;
+}
+
+void AnswerFile::add(const AnswerJson& answer) {
+  out_ << answer.dump(-1, ' ', false, AnswerJson::error_handler_t::replace) << '\n';
+  if (!out_.flush()) fail(ErrorCode::io, "an answer cannot be written: is the disk full?");
+  ++answers_;
+}
+
+void AnswerQueue::add(const Fronts& fronts, std::vector<Waiting> questions) {
+  std::map<int, std::vector<std::int64_t>> rows;
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    const int kind = questions[q].from > 0 ? 0 : questions[q].window.size() <= kShort ? 1 : 2;
+    rows[kind].push_back(static_cast<std::int64_t>(q));
+  }
+  for (const auto& [kind, which] : rows) {
+    Group& group = groups_[{fronts.front().k.size(1), kind}];
+    const Tensor chosen = upload(which, {std::ssize(which)}, torch::kInt64, device_);
+    Fronts& part = group.fronts.emplace_back();
+    for (const KeyValue& rows_of_layer : fronts)
+      part.push_back({rows_of_layer.k.index_select(0, chosen), rows_of_layer.v.index_select(0, chosen)});
+    for (const std::int64_t q : which)
+      group.questions.push_back(std::move(questions[static_cast<std::size_t>(q)]));
+    if (group.questions.size() >= at_once_) answer(group);
+  }
+}
+
+void AnswerQueue::finish() {
+  for (auto& [kind, group] : groups_)
+    if (!group.questions.empty()) answer(group);
+}
+
+void AnswerQueue::answer(Group& group) {
+  const Fronts fronts = joined(group.fronts);
+  group.questions.front().from > 0 ? score(fronts, group.questions) : generate(fronts, group.questions);
+  for (const Waiting& question : group.questions) file_.add(question.answer);
+  group = {};
+}
+
+void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {
+  std::vector<Ids> windows;
+  std::vector<std::size_t> from;
+  for (const Waiting& question : questions) {
+    windows.push_back(question.window);
+    from.push_back(question.from);
+  }
+  const std::vector<double> nll = reader_.nll(fronts, windows, from);
+  for (std::size_t q = 0; q < questions.size(); ++q) questions[q].answer["nll"] = nll[q];
+}
+
+void AnswerQueue::generate(const Fronts& fronts, std::vector<Waiting>& questions) {
+  std::vector<Ids> windows;
+  std::int64_t longest = 0;
+  for (const Waiting& question : questions) {
+    windows.push_back(question.window);
+    longest = std::max(longest, std::ssize(question.window));
+  }
+  Windows padded = pad(windows, plan_.max_tokens, device_);
+  std::vector<Growing> answers(questions.size(), Growing(plan_, tokenizer_));
+  for (std::int64_t i = 0; i < plan_.max_tokens; ++i) {
+    const Tensor next = reader_.next_tokens(fronts, padded.tokens.narrow(1, 0, longest + i), padded.lengths);
+    padded.tokens.scatter_(1, padded.lengths.unsqueeze(1), next.unsqueeze(1));
+    padded.lengths += 1;
+    const Tensor host = next.to(torch::kCPU);
+    for (std::size_t q = 0; q < answers.size(); ++q)
+      answers[q].push(static_cast<io::TokenId>(host.data_ptr<std::int64_t>()[q]));
+    if (std::all_of(answers.begin(), answers.end(), [](const Growing& a) { return a.done(); })) break;
+  }
+  for (std::size_t q = 0; q < questions.size(); ++q) questions[q].answer["output"] = answers[q].text();
+}
+
+}  // namespace mplus::train

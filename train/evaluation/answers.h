@@ -1,0 +1,73 @@
+// Questions that wait to be answered, and their answers. What stands in front of a question is a copy, so it
+// may wait while its memory is written on, until enough questions have come together to be read in one pass.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "mplus/io/json.h"
+#include "mplus/train/evaluation/plan.h"
+#include "mplus/train/evaluation/reader.h"
+
+namespace mplus::train {
+
+using AnswerJson = nlohmann::ordered_json;
+
+// A file of answers (docs/evaluation.md, "Plans"): written as they come, in place of an older one.
+class AnswerFile {
+ public:
+  AnswerFile(const std::filesystem::path& file, const AnswerJson& head);
+  void add(const AnswerJson& answer);
+  std::int64_t answers() const { return answers_; }
+
+ private:
+  std::ofstream out_;
+  std::int64_t answers_ = 0;
+};
+
+// One question in the way of one column.
+struct Waiting {
+  Ids window;
+  std::size_t from = 0;  // score the tokens from here on; 0: answer
+  AnswerJson answer;     // what is known of it already
+};
+
+class AnswerQueue {
+ public:
+  // `at_once`: questions read in one pass.
+  AnswerQueue(const Reader& reader, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
+              torch::Device device, std::size_t at_once, AnswerFile& file)
+      : reader_(reader),
+        plan_(plan),
+        tokenizer_(tokenizer),
+        device_(device),
+        at_once_(at_once),
+        file_(file) {}
+
+  void add(const Fronts& fronts, std::vector<Waiting> questions);  // one row of the fronts each
+  void finish();                                                   // answers what waits
+
+ private:
+  struct Group {
+    std::vector<Fronts> fronts;
+    std::vector<Waiting> questions;
+  };
+  void answer(Group& group);
+  void score(const Fronts& fronts, std::vector<Waiting>& questions);
+  void generate(const Fronts& fronts, std::vector<Waiting>& questions);
+
+  const Reader& reader_;
+  const EvaluationPlan& plan_;
+  const io::Tokenizer& tokenizer_;
+  torch::Device device_;
+  std::size_t at_once_;
+  AnswerFile& file_;
+  // Read together: as many rows in front, and windows of a kind (scored, short, long).
+  std::map<std::pair<std::int64_t, int>, Group> groups_;
+};
+
+}  // namespace mplus::train

@@ -1,0 +1,388 @@
+#include "mplus/train/evaluation/evaluate.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <span>
+
+#include "mplus/core/drops.h"
+#include "mplus/core/error.h"
+#include "mplus/train/evaluation/search.h"
+#include "mplus/train/recall.h"
+#include "mplus/train/upload.h"
+#include "mplus/train/write_pass.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr std::size_t kSearched = 32;  // questions whose scores are held at a time
+
+// A question that is due: of which stream (in its group), and how it is asked.
+struct Due {
+  std::int64_t stream;
+  std::size_t memory;  // in the plan
+  const PlannedMemory* planned;
+  const PlannedAsk* ask;
+  const PlannedQuestion& question() const { return planned->questions[ask->question]; }
+};
+
+std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
+  return fmt::format("{}/{}/{}/{}", memory, column, written, id);
+}
+
+// Everything a batch of due questions shares, on the device.
+struct Batch {
+  std::vector<Due> due;
+  Tensor streams;  // [Q]
+  Windows asking;  // the tokens that ask what to recall
+  Tensor askers;   // [Q, T], their weights
+  Tensor words;    // [Q, n], double
+  Tensor gold;     // [Q, n], double: 1e6 and more for the chunks that hold the answer, the first the most
+};
+
+class StreamGroup {
+ public:
+  StreamGroup(const Model& model, const EvaluationPlan& plan, std::size_t first, std::size_t count,
+              const std::vector<std::string>& columns, const Reader& reader, AnswerQueue& queue)
+      : model_(model),
+        columns_(columns),
+        first_(first),
+        memories_(std::span(plan.memories).subspan(first, count)),
+        plan_(plan),
+        reader_(reader),
+        queue_(queue),
+        writing_(merge(model, Adapter::write)),
+        memory_(model, static_cast<std::int64_t>(count), capacity()) {
+    for (std::size_t m = 0; m < count; ++m)
+      for (const PlannedAsk& ask : memories_[m].asks)
+        due_[ask.updates].push_back({static_cast<std::int64_t>(m), first + m, &memories_[m], &ask});
+  }
+
+  std::int64_t updates() const { return due_.empty() ? 0 : due_.rbegin()->first; }
+
+  // Columns that depend on nothing that is written.
+  void ask_fixed() {
+    for (std::size_t m = 0; m < memories_.size(); ++m) {
+      std::vector<Waiting> plain, behind_text;
+      for (const PlannedQuestion& question : memories_[m].questions) {
+        const std::size_t from = question.goes_on() ? question.asking : 0;
+        if (wants("closed-book"))
+          plain.push_back({question.prompt, from, {{"key", key(first_ + m, "closed-book", 0, question.id)}}});
+        if (wants("context") && !question.context.empty())
+          behind_text.push_back(
+              {question.context,
+               question.goes_on() ? question.context.size() - question.prompt.size() + from : 0,
+               {{"key", key(first_ + m, "context", 0, question.id)}}});
+      }
+      for (std::vector<Waiting>* questions : {&plain, &behind_text}) {
+        if (questions->empty()) continue;
+        const Fronts fronts = reader_.plain_fronts(std::ssize(*questions));
+        queue_.add(fronts, std::move(*questions));
+      }
+    }
+  }
+
+  // Update u of every stream. One that has ended writes its last chunk again: nobody asks it any more, and
+  // all streams keep as many rows.
+  void write(std::int64_t u) {
+    std::map<std::size_t, std::vector<std::int64_t>> by_length;
+    const auto chunk = [&](std::int64_t s) -> const Ids& {
+      const std::vector<Ids>& updates = memories_[static_cast<std::size_t>(s)].updates;
+      return updates[std::min(static_cast<std::size_t>(u), updates.size() - 1)];
+    };
+    const std::int64_t S = std::ssize(memories_);
+    for (std::int64_t s = 0; s < S; ++s) by_length[chunk(s).size()].push_back(s);
+    std::vector<std::vector<Tensor>> parts(static_cast<std::size_t>(model_.config.layers));
+    std::vector<std::int64_t> order;
+    for (const auto& [length, streams] : by_length) {
+      Ids tokens;
+      for (const std::int64_t s : streams) tokens.insert(tokens.end(), chunk(s).begin(), chunk(s).end());
+      const std::int64_t B = std::ssize(streams);
+      const Tensor ids = upload(tokens, {B, static_cast<std::int64_t>(length)}, torch::kInt32, device());
+      const auto rows = write_pass(model_, writing_, memory_, ids.to(torch::kInt64),
+                                   upload(streams, {B}, torch::kInt64, device()));
+      for (std::size_t l = 0; l < rows.size(); ++l) parts[l].push_back(rows[l]);
+      order.insert(order.end(), streams.begin(), streams.end());
+    }
+    std::vector<std::int64_t> place(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+      place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    const Tensor back = upload(place, {S}, torch::kInt64, device());
+    std::vector<Tensor> rows;
+    for (const std::vector<Tensor>& part : parts) rows.push_back(torch::cat(part, 0).index_select(0, back));
+    memory_.update(model_, rows, drops(u, rows.front().size(1)));
+  }
+
+  void ask(std::int64_t u) {
+    const auto at = due_.find(u);
+    if (at == due_.end() || !asks_memory()) return;
+    const ProjectedSlots slots = reader_.slots(memory_);
+    for (std::size_t i = 0; i < at->second.size(); i += kSearched) {
+      const std::size_t end = std::min(at->second.size(), i + kSearched);
+      ask_batch(batch({at->second.begin() + static_cast<std::ptrdiff_t>(i),
+                       at->second.begin() + static_cast<std::ptrdiff_t>(end)}),
+                slots);
+    }
+  }
+
+ private:
+  torch::Device device() const { return model_.device(); }
+  bool wants(std::string_view column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+  }
+  bool asks_memory() const {
+    return std::any_of(columns_.begin(), columns_.end(),
+                       [](const std::string& c) { return c != "closed-book" && c != "context"; });
+  }
+  std::int64_t capacity() const {
+    std::size_t most = 0;
+    for (const PlannedMemory& memory : memories_) most = std::max(most, memory.updates.size());
+    return static_cast<std::int64_t>(most) * model_.memory.K;
+  }
+
+  // What the engine drops, slot for slot: [L, S, drops].
+  Tensor drops(std::int64_t u, std::int64_t written) const {
+    const std::int64_t drop = memory_.drops_for(written), S = std::ssize(memories_);
+    if (drop == 0) return {};
+    const std::int64_t L = model_.config.layers, n = memory_.slots();
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(L * S * drop));
+    at::parallel_for(0, L * S, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t layer = model_.memory.drop_per_layer ? i / S : 0;
+        const auto chosen = choose_drops(memories_[static_cast<std::size_t>(i % S)].seed, layer, u, n, drop);
+        std::copy(chosen.begin(), chosen.end(), slots.begin() + i * drop);
+      }
+    });
+    return upload(slots, {L, S, drop}, torch::kInt64, device());
+  }
+
+  Batch batch(std::vector<Due> due) const {
+    Batch b{.due = std::move(due), .streams = {}, .asking = {}, .askers = {}, .words = {}, .gold = {}};
+    const std::int64_t Q = std::ssize(b.due), n = memory_.updates();
+    std::vector<std::int64_t> streams;
+    std::vector<Ids> asking;
+    std::vector<double> words(static_cast<std::size_t>(Q * n), 0), gold(words.size(), 0);
+    for (std::size_t q = 0; q < b.due.size(); ++q) {
+      const PlannedQuestion& question = b.due[q].question();
+      streams.push_back(b.due[q].stream);
+      asking.emplace_back(question.prompt.begin(),
+                          question.prompt.begin() + static_cast<std::ptrdiff_t>(question.asking));
+      const std::size_t row = q * static_cast<std::size_t>(n);
+      for (const auto& [update, score] : b.due[q].ask->words)
+        words[row + static_cast<std::size_t>(update)] = score;
+      double value = 1e6 * static_cast<double>(question.gold.size());
+      for (const std::int64_t update : question.gold) {
+        if (update < n) gold[row + static_cast<std::size_t>(update)] = value;
+        value -= 1e6;
+      }
+    }
+    b.streams = upload(streams, {Q}, torch::kInt64, device());
+    b.asking = pad(asking, 0, device());
+    b.askers = prefix_weights(b.asking.lengths, b.asking.tokens.size(1));
+    b.words = upload(words, {Q, n}, torch::kFloat64, device());
+    b.gold = upload(gold, {Q, n}, torch::kFloat64, device());
+    return b;
+  }
+
+  void ask_batch(const Batch& b, const ProjectedSlots& slots) {
+    const Fronts short_term = reader_.memory_fronts(slots, b.streams);
+    std::vector<Tensor> normed;
+    reader_.read(short_term, b.asking.tokens, &normed);
+    const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
+    normed.clear();
+    const Shares shares = shares_of(b, search);
+    if (wants("stm")) add(b, "stm", short_term, {}, {}, shares);
+    const auto by_order = [&](const std::string& column, const ChunkVotes& recall, const Tensor& ranking,
+                              bool by_score) {
+      if (!wants(column)) return;
+      const std::vector<Tensor> rows = search.take(recall.order(), by_score);
+      const RecallFronts result = reader_.recall_fronts(
+          memory_, slots, b.streams,
+          [&](std::int64_t l, const Tensor&) { return rows[static_cast<std::size_t>(l)]; }, nullptr);
+      add(b, column, result.fronts, result.recalled_births, ranking, shares);
+    };
+    const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
+      if (!wants(column)) return;
+      const RecallFronts result = reader_.recall_fronts(memory_, slots, b.streams, choose, windows);
+      add(b, column, result.fronts, result.recalled_births, {}, shares);
+    };
+    const ChunkVotes& votes = search.long_term();
+    const ChunkVotes& all = search.everything();
+    const auto words_alone = [&](const ChunkVotes& v) {
+      return with_words({torch::zeros_like(v.votes), v.held}, b.words);
+    };
+    const Tensor total = with_words(all, b.words).order();
+    const ChunkVotes both = with_words(votes, b.words);
+    if (model_.memory.recall == "consensus") {
+      by_order("mplus", votes, all.order(), true);
+    } else {
+      by_rows("mplus", per_layer(b), &b.asking);
+    }
+    by_order("words-recall", words_alone(votes), words_alone(all).order(), false);
+    by_order("hybrid", both, total, true);
+    by_order("reread", both, total, true);
+    by_order("oracle-recall", {votes.votes + b.gold, votes.held}, {}, true);
+    by_rows("per-layer", per_layer(b), &b.asking);
+    by_rows(
+        "random-recall", [&](std::int64_t, const Tensor&) { return random_rows(b); }, nullptr);
+  }
+
+  // The paper's rule: each layer the rows its own queries score best, ties older first.
+  ChooseRows per_layer(const Batch& b) const {
+    return [&](std::int64_t l, const Tensor& normed) {
+      const StreamMemory::LongTerm& store = memory_.long_term(l);
+      const Tensor queries = project(model_.query, l, normed).to(torch::kFloat32);
+      const Tensor keys = store.key.view().index_select(0, b.streams).to(torch::kFloat32);
+      const Tensor scores = recall_scores(queries, keys, b.askers);
+      const Tensor births = store.birth.view().index_select(0, b.streams);
+      const Tensor by_birth = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
+      const Tensor best =
+          torch::argsort(scores.gather(1, by_birth), /*stable=*/true, -1, /*descending=*/true);
+      return by_birth.gather(1, best.narrow(1, 0, std::min(model_.memory.K0, memory_.stored())));
+    };
+  }
+
+  // By torch's own generator: chance, but not the engine's.
+  Tensor random_rows(const Batch& b) const {
+    const Tensor lots = torch::rand({std::ssize(b.due), memory_.stored()}, torch::TensorOptions(device()));
+    return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
+  }
+
+  // Of the rows that the right chunks wrote: in short-term and in long-term memory. On the host.
+  struct Shares {
+    Tensor short_term, long_term;  // [Q]
+  };
+  Shares shares_of(const Batch& b, const ChunkSearch& search) const {
+    const Tensor right = (b.gold > 0).to(torch::kFloat64);
+    const Tensor whole =
+        right.sum(1).clamp_min(1) * static_cast<double>(model_.memory.K * model_.config.layers);
+    return {((search.short_term_rows() * right).sum(1) / whole).to(torch::kCPU),
+            ((search.long_term_rows() * right).sum(1) / whole).to(torch::kCPU)};
+  }
+
+  // [Q, L]: which share of the right chunks' rows each layer recalled.
+  Tensor recalled_shares(const Batch& b, const std::vector<Tensor>& births) const {
+    const Tensor right = b.gold > 0;
+    const Tensor whole = right.sum(1).clamp_min(1).to(torch::kFloat64) * static_cast<double>(model_.memory.K);
+    std::vector<Tensor> layers;
+    for (const Tensor& layer : births)
+      layers.push_back(right.gather(1, layer.floor_divide(model_.memory.K)).sum(1) / whole);
+    return torch::stack(layers, 1).to(torch::kCPU);
+  }
+
+  void add(const Batch& b, const std::string& column, const Fronts& fronts, const std::vector<Tensor>& births,
+           const Tensor& ranking, const Shares& shares) {
+    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(b, births);
+    const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
+    std::vector<Waiting> waiting;
+    std::vector<std::int64_t> asked;
+    for (std::size_t q = 0; q < b.due.size(); ++q) {
+      const Due& due = b.due[q];
+      const PlannedQuestion& question = due.question();
+      if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
+      if (column == "reread" && question.goes_on()) continue;
+      const auto row = static_cast<std::int64_t>(q);
+      std::span<const std::int64_t> best;
+      if (order.defined())
+        best = {order.data_ptr<std::int64_t>() + row * order.size(1),
+                static_cast<std::size_t>(order.size(1))};
+      AnswerJson answer{{"key", key(due.memory, column, due.ask->written, question.id)}};
+      if (!question.gold.empty()) {
+        answer["short_term"] = shares.short_term[row].item<double>();
+        answer["long_term"] = shares.long_term[row].item<double>();
+        std::vector<double> layers(static_cast<std::size_t>(model_.config.layers), 0.0);
+        for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
+          layers[l] = recalled[row][static_cast<std::int64_t>(l)].item<double>();
+        answer["recalled"] = layers;
+        if (!best.empty() && column != "reread") answer["rank"] = rank(best, question.gold);
+      }
+      Ids window = question.prompt;
+      if (column == "reread") window = behind_text(*due.planned, best, question.prompt);
+      waiting.push_back({std::move(window), question.goes_on() ? question.asking : 0, std::move(answer)});
+      asked.push_back(row);
+    }
+    if (waiting.empty()) return;
+    if (asked.size() == b.due.size()) return queue_.add(fronts, std::move(waiting));
+    const Tensor which = upload(asked, {std::ssize(asked)}, torch::kInt64, device());
+    Fronts part;
+    for (const KeyValue& layer : fronts)
+      part.push_back({layer.k.index_select(0, which), layer.v.index_select(0, which)});
+    queue_.add(part, std::move(waiting));
+  }
+
+  static std::int64_t rank(std::span<const std::int64_t> order, const std::vector<std::int64_t>& gold) {
+    const auto at = std::find_if(order.begin(), order.end(), [&](std::int64_t chunk) {
+      return std::find(gold.begin(), gold.end(), chunk) != gold.end();
+    });
+    return at - order.begin() + 1;
+  }
+
+  // The best chunk's text in front of the question, if the window has room for it.
+  Ids behind_text(const PlannedMemory& memory, std::span<const std::int64_t> best, const Ids& prompt) const {
+    const std::int64_t room =
+        plan_.window - std::ssize(prompt) - std::min(plan_.max_tokens, plan_.window / 4);
+    for (const std::int64_t chunk : best) {
+      Ids window = memory.again[static_cast<std::size_t>(chunk)];
+      if (window.empty() || std::ssize(window) > room) continue;
+      window.insert(window.end(), prompt.begin(), prompt.end());
+      return window;
+    }
+    return prompt;
+  }
+
+  const Model& model_;
+  const std::vector<std::string>& columns_;
+  std::size_t first_;
+  std::span<const PlannedMemory> memories_;
+  const EvaluationPlan& plan_;
+  const Reader& reader_;
+  AnswerQueue& queue_;
+  PassWeights writing_;
+  StreamMemory memory_;
+  std::map<std::int64_t, std::vector<Due>> due_;  // by updates done
+};
+
+}  // namespace
+
+const std::vector<std::string>& evaluation_columns() {
+  static const std::vector<std::string> kColumns{"closed-book",   "context",      "stm",    "mplus",
+                                                 "per-layer",     "words-recall", "hybrid", "reread",
+                                                 "random-recall", "oracle-recall"};
+  return kColumns;
+}
+
+void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
+              const EvaluateOptions& options, AnswerFile& answers) {
+  const torch::NoGradGuard constant;
+  at::manual_seed(0);  // of random recall
+  if (model.memory.K != plan.K || !model.memory.has_retriever)
+    fail(ErrorCode::model_mismatch, "the plan is for K = {} and a retriever, the model has K = {}", plan.K,
+         model.memory.K);
+  const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
+  const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
+  const Reader reader(model);
+  AnswerQueue queue(reader, plan, tokenizer, model.device(), static_cast<std::size_t>(at_once), answers);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t first = 0; first < plan.memories.size();
+       first += static_cast<std::size_t>(options.streams)) {
+    const std::size_t count =
+        std::min(plan.memories.size() - first, static_cast<std::size_t>(options.streams));
+    StreamGroup group(model, plan, first, count, columns, reader, queue);
+    group.ask_fixed();
+    for (std::int64_t u = 0; u < group.updates(); ++u) {
+      if (options.stop && options.stop->load())
+        fail(ErrorCode::cancelled, "stopped behind {} answers", answers.answers());
+      group.write(u);
+      group.ask(u + 1);
+      if ((u + 1) % 50 == 0)
+        fmt::print(stderr, "{}: memories {} to {} of {}, update {} of {}, {} answers, {:.0f} s\n", plan.name,
+                   first + 1, first + count, plan.memories.size(), u + 1, group.updates(), answers.answers(),
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    queue.finish();
+  }
+}
+
+}  // namespace mplus::train

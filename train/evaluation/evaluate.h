@@ -1,0 +1,38 @@
+// The trainer's own evaluation: carries out a plan of `mplus eval … --plan` with its memories side by side on
+// one device. What it answers is judged and reported by `mplus eval … --answers`, so there is one scorer.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "mplus/train/evaluation/answers.h"
+#include "mplus/train/evaluation/plan.h"
+#include "mplus/train/model.h"
+
+namespace mplus::train {
+
+// By the names of docs/evaluation.md, "Columns".
+const std::vector<std::string>& evaluation_columns();
+
+struct EvaluateOptions {
+  std::vector<std::string> columns;  // empty: all of them
+  std::int64_t streams = 16;         // memories at a time: each takes device memory as it grows
+  std::int64_t at_once = 0;          // questions read in one pass; 0: as suits the device
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// Throws cancelled when told to stop; the answers so far stay in the file.
+void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
+              const EvaluateOptions& options, AnswerFile& answers);
+
+// From files, for the program: loads the model, reads the plan, writes the answers to `out`.
+struct EvaluateFiles {
+  std::filesystem::path plan, model, delta, out;
+  std::string device = "auto";  // "cpu", "cuda"
+  std::string command;          // for the record
+};
+void evaluate(const EvaluateFiles& files, const EvaluateOptions& options);
+
+}  // namespace mplus::train

@@ -1,0 +1,54 @@
+#include <ATen/Parallel.h>
+
+#ifdef MPLUS_TRAIN_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#endif
+
+#include "mplus/core/error.h"
+#include "mplus/io/gguf.h"
+#include "mplus/io/hash.h"
+#include "mplus/train/evaluation/evaluate.h"
+#include "mplus/train/load.h"
+
+namespace mplus::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+io::Tokenizer tokenizer_of(const fs::path& model) {
+  return fs::is_directory(model) ? io::Tokenizer::from_file(model / "tokenizer.json")
+                                 : io::Tokenizer::from_gguf(io::Gguf::open(model));
+}
+
+std::string device_name(torch::Device device) {
+#ifdef MPLUS_TRAIN_CUDA
+  if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->name;
+#endif
+  return device.is_cuda() ? "GPU" : "CPU";
+}
+
+}  // namespace
+
+void evaluate(const EvaluateFiles& files, const EvaluateOptions& options) {
+  const bool cuda = torch::globalContext().hasCUDA();
+  if (files.device == "cuda" && !cuda) fail(ErrorCode::unsupported, "no GPU that torch can use was found");
+  const torch::Device device = files.device != "cpu" && cuda ? torch::Device(torch::kCUDA, 0) : torch::kCPU;
+  const io::Tokenizer tokenizer = tokenizer_of(files.model);
+  const EvaluationPlan plan = read_plan(files.plan, tokenizer);
+  Model model = load_model({.model = files.model, .delta = files.delta}).model;
+  place(model, device, device.is_cuda() ? torch::kBFloat16 : torch::kFloat32);
+  const std::string name = device_name(device);
+  AnswerFile answers(files.out, {{"schema", "mplus-eval-answers"},
+                                 {"version", 1},
+                                 {"plan", plan.name},
+                                 {"model", files.model.filename().string()},
+                                 {"delta", files.delta.filename().string()},
+                                 {"delta_sha256", io::sha256_hex(files.delta)},
+                                 {"numerics", device.is_cuda() ? "torch-cuda-bfloat16" : "torch-cpu-float32"},
+                                 {"machine", {{"cpu", name}, {"threads", at::get_num_threads()}}},
+                                 {"command", files.command}});
+  evaluate(model, plan, tokenizer, options, answers);
+  fmt::print(stderr, "{}: {} answers\n", files.out.string(), answers.answers());
+}
+
+}  // namespace mplus::train

@@ -1,0 +1,126 @@
+#include "mplus/train/evaluation/search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "mplus/train/decoder_layer.h"
+#include "mplus/train/recall.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr std::int64_t kLookedAt = 64;  // best chunks that hold K0 rows as a rule
+
+// (value − mean) / (sd + 1e−6) over the chunks in `among` [Q, n].
+Tensor standardised(const Tensor& values, const Tensor& among) {
+  const Tensor counts = among.to(torch::kFloat64);
+  const Tensor n = counts.sum(1, true).clamp_min(1);
+  const Tensor mean = (values * counts).sum(1, true) / n;
+  const Tensor sd = ((values - mean).square() * counts).sum(1, true).div(n).sqrt();
+  return (values - mean) / (sd + 1e-6);
+}
+
+// One layer's opinion: the mean of a chunk's `top` best scores (0: of all), standardised. scores [Q, n, K].
+struct Opinion {
+  Tensor z;     // [Q, n]; 0 where the layer has no rows of the chunk
+  Tensor rows;  // [Q, n], of each chunk
+};
+Opinion opinion(const Tensor& scores, std::int64_t top) {
+  const Tensor best =
+      top > 0 ? std::get<0>(scores.topk(std::min(top, scores.size(2)), -1)) : scores;  // [Q, n, top]
+  const Tensor there = best.isfinite();
+  const Tensor counted = there.sum(-1).to(torch::kFloat64);
+  const Tensor mean =
+      torch::where(there, best, torch::zeros_like(best)).to(torch::kFloat64).sum(-1) / counted.clamp_min(1);
+  const Tensor held = counted > 0;
+  return {standardised(mean, held) * held, scores.isfinite().sum(-1).to(torch::kFloat64)};
+}
+
+}  // namespace
+
+Tensor ChunkVotes::order() const {
+  return torch::argsort(votes, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
+}
+
+ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
+  const Tensor total = standardised(votes.votes, votes.held) + standardised(words, votes.held);
+  return {torch::where(votes.held, total, votes.votes), votes.held};
+}
+
+ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
+                         const Tensor& askers, const Tensor& streams)
+    : K_(model.memory.K), most_(std::min(model.memory.K0, memory.stored())), streams_(streams) {
+  const std::int64_t L = model.config.layers, Q = streams.size(0), n = memory.updates();
+  const auto doubles = torch::TensorOptions(model.device()).dtype(torch::kFloat64);
+  const Tensor layer_weights = model.vote_weights.defined()
+                                   ? model.vote_weights.detach().to(torch::kCPU, torch::kFloat64)
+                                   : torch::ones({L}, torch::kFloat64);
+  Tensor long_votes = torch::zeros({Q, n}, doubles), all_votes = torch::zeros({Q, n}, doubles);
+  long_term_rows_ = torch::zeros({Q, n}, doubles);
+  short_term_rows_ = torch::zeros({Q, n}, doubles);
+  for (std::int64_t l = 0; l < L; ++l) {
+    const Tensor queries =
+        project(model.query, l, normed.at(static_cast<std::size_t>(l))).to(torch::kFloat32);
+    const auto scored = [&](Tensor by_birth, const Tensor& keys, const Tensor& births) {
+      const Tensor scores = recall_scores(queries, keys.index_select(0, streams).to(torch::kFloat32), askers);
+      return by_birth.scatter(1, births.index_select(0, streams), scores);
+    };
+    Tensor by_birth =
+        torch::full({Q, n * K_}, -std::numeric_limits<float>::infinity(), doubles.dtype(torch::kFloat32));
+    if (memory.stored() > 0) {
+      const Tensor births = memory.long_term(l).birth.view();  // [S, m]
+      by_birth = scored(by_birth, memory.long_term(l).key.view(), births);
+      const Tensor rows = torch::arange(births.size(1), births.options()).expand_as(births);
+      places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, rows));
+    }
+    const Tensor slots =
+        rms_norm(memory.short_term(l), model.base.attention_norm[l], model.config.norm_epsilon);
+    const Tensor everything = scored(by_birth, project(model.key, l, slots), memory.births(l));
+    scores_.push_back(by_birth.view({Q, n, K_}));
+    const double weight = layer_weights[l].item<double>();
+    const Opinion older = opinion(scores_.back(), model.memory.vote_top);
+    const Opinion all = opinion(everything.view({Q, n, K_}), model.memory.vote_top);
+    long_votes += weight * older.z;
+    all_votes += weight * all.z;
+    long_term_rows_ += older.rows;
+    short_term_rows_ += all.rows - older.rows;
+  }
+  const double weights = layer_weights.sum().item<double>();
+  long_term_ = {long_votes / weights, long_term_rows_ > 0};
+  everything_ = {all_votes / weights, long_term_rows_ + short_term_rows_ > 0};
+}
+
+std::vector<Tensor> ChunkSearch::take(const Tensor& order, bool by_score) const {
+  if (most_ == 0) return {};
+  bool enough = false;
+  const std::int64_t n = order.size(1);
+  std::vector<Tensor> rows = take_of_best(order, std::min(n, kLookedAt), by_score, enough);
+  return enough ? rows : take_of_best(order, n, by_score, enough);
+}
+
+std::vector<Tensor> ChunkSearch::take_of_best(const Tensor& order, std::int64_t chunks, bool by_score,
+                                              bool& enough) const {
+  const Tensor best = order.narrow(1, 0, chunks).unsqueeze(-1);  // [Q, chunks, 1]
+  std::vector<Tensor> rows;
+  Tensor fewest;
+  for (std::size_t l = 0; l < scores_.size(); ++l) {
+    Tensor scores = scores_[l].gather(1, best.expand({-1, -1, K_}));
+    if (!by_score) scores = torch::where(scores.isfinite(), torch::zeros_like(scores), scores);
+    const auto [sorted, offsets] = torch::sort(scores, /*stable=*/true, -1, /*descending=*/true);
+    const Tensor there =
+        sorted.isfinite().flatten(1);  // [Q, chunks · K], in the order in which rows are taken
+    const Tensor count = there.cumsum(1);
+    const Tensor taken = there.logical_and(count <= most_);
+    const Tensor first = torch::argsort(taken.logical_not().to(torch::kInt32), /*stable=*/true, -1,
+                                        /*descending=*/false)
+                             .narrow(1, 0, std::min(most_, taken.size(1)));
+    const Tensor births = (best * K_ + offsets).flatten(1).gather(1, first);
+    rows.push_back(places_[l].index_select(0, streams_).gather(1, births));
+    const Tensor least = count.select(1, count.size(1) - 1).min();
+    fewest = fewest.defined() ? torch::minimum(fewest, least) : least;
+  }
+  enough = fewest.item<std::int64_t>() >= most_;
+  return rows;
+}
+
+}  // namespace mplus::train
