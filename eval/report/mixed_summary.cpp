@@ -1,6 +1,7 @@
 // Tables of the mixed stream: one for each set, a row for each column and distance.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "mplus/eval/report/summary.h"
@@ -26,10 +27,21 @@ std::vector<std::string> cells(const std::string& column, std::int64_t distance,
   const auto mean = [&](const char* field) {
     row.push_back(interval_text(values_of(samples, field, [](const Json&) { return true; }).interval()));
   };
-  for (const char* field : {"exact", "hit", "nll"}) mean(field);
+  for (const char* field : {"exact", "hit", "old", "nll"}) mean(field);
   for (const Values* values : {&first, &two, &eight}) row.push_back(interval_text(values->interval()));
   for (const char* field : {"recalled", "found"}) mean(field);
   return row;
+}
+
+// Not every set has every measure.
+void drop_empty_columns(Table& table) {
+  for (std::size_t c = table.header.size(); c-- > 0;) {
+    if (!std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) { return row[c] == "–"; }))
+      continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.header.erase(table.header.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
 }
 
 }  // namespace
@@ -44,11 +56,12 @@ Summary summarise_mixed(const Json& run) {
   for (const auto& [set, samples] : sets) {
     Table& table = summary.tables.emplace_back();
     table.title = fmt::format("{}, by distance in chunks", set);
-    table.header = {"column",     "distance",  "asked",     "exact",    "hit",        "nats",
-                    "ranked 1st", "in best 2", "in best 8", "recalled", "chunk found"};
+    table.header = {"column", "distance",   "asked",     "exact",     "hit",      "old value",
+                    "nats",   "ranked 1st", "in best 2", "in best 8", "recalled", "chunk found"};
     for (const std::string& column : column_order(run.at("samples")))
       for (const auto& [where, of_cell] : samples)
         if (where.first == column) table.rows.push_back(cells(column, where.second, of_cell));
+    drop_empty_columns(table);
   }
   summary.tables.back().note =
       "Mean and 95 % interval over questions. Nats: of the tokens that follow 24 given ones. Ranks are by "

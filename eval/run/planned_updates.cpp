@@ -70,7 +70,7 @@ class Window {
 std::vector<PlannedUpdate> updates_of_text(const engine::Engine& engine, const std::string& text) {
   const io::Tokenizer::Offsets tokens = engine.tokenizer().encode_with_offsets(text);
   const std::int64_t n = std::ssize(tokens.ids);
-  if (n < engine::kLeastChunk)
+  if (n < std::min(engine.layout().K, engine::kLeastChunk))
     fail(ErrorCode::invalid_argument, "a text of {} tokens is too short to be written", n);
   const std::vector<std::int64_t> lengths = engine::cut_text(n, engine.chunk_tokens(), engine.layout().K);
   std::vector<PlannedUpdate> updates;

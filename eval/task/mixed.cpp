@@ -1,6 +1,8 @@
 // Passages of several sets in one stream: made-up facts, questions on articles, passages of books to go on
-// with, among each other and among other text. Each is asked at exact distances from its own chunk.
+// with, conversations, facts told twice; among each other and among other text. Each is asked at exact
+// distances from its own chunk.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "mplus/core/error.h"
@@ -24,18 +26,24 @@ struct GoingOn {
   std::int64_t end() const { return at + given + then; }
 };
 
-bool holds_questions(const std::filesystem::path& file) {
+enum class Kind { questions, texts, conversations, twice_told };
+
+Kind kind_of(const std::filesystem::path& file) {
   io::JsonLines lines(file);
   io::Json line;
   if (!lines.next(line)) fail(ErrorCode::corrupt, "{}: the file is empty", file.string());
-  return line.contains("question");
+  if (line.contains("turns")) return Kind::conversations;
+  if (line.contains("second")) return Kind::twice_told;
+  return line.contains("question") ? Kind::questions : Kind::texts;
 }
 
 // A passage that will be written, and what is asked about it.
 struct Passage {
   std::string text;
-  ScriptAsk ask;
-  std::string gold_text;  // must stand in no other chunk; empty: may
+  ScriptAsk ask = {};
+  std::string gold_text = {};    // must stand in no other chunk; empty: may
+  std::vector<Turn> turns = {};  // a conversation is written, in the model's template
+  std::string earlier = {};      // what was told before it, and is no longer so
 };
 
 class Mixed final : public ScriptTask {
@@ -62,21 +70,30 @@ class Mixed final : public ScriptTask {
     length_ = before_ + spread_ + options_.distances.back();
     const Fillers fillers(options_.distractors, chunker, 2 * length_, layout.K);
     std::vector<std::vector<Passage>> passages(static_cast<std::size_t>(streams));
-    for (const auto& file : options_.sets)
-      holds_questions(file) ? add_questions(file, chunker, fillers, passages)
-                            : add_books(file, engine, chunker, passages);
+    for (const auto& file : options_.sets) {
+      const Kind kind = kind_of(file);
+      if (kind == Kind::questions) add_questions(file, chunker, fillers, passages);
+      if (kind == Kind::texts) add_texts(file, engine, chunker, passages);
+      if (kind == Kind::conversations) add_conversations(file, passages);
+      if (kind == Kind::twice_told) add_twice_told(file, chunker, passages);
+    }
     for (std::size_t m = 0; m < passages.size(); ++m)
       scripts_.push_back(stream(std::move(passages[m]), fillers, static_cast<std::uint32_t>(m)));
     fields["left_out"] = left_out_;
   }
 
   void judge(Json& sample, const Asked& asked, const ScriptAsk& ask) const override {
-    if (ask.then.empty()) return put_answer(sample, asked, ask.question.answers);
-    if (asked.applicable) {
-      sample["nll"] = asked.nll.value();
-    } else {
+    if (!asked.applicable) {
       sample["applicable"] = false;
+      return;
     }
+    if (!ask.then.empty()) {
+      sample["nll"] = asked.nll.value();
+      return;
+    }
+    put_answer(sample, asked, ask.question.answers);
+    if (const auto old = old_.find(ask.question.id); old != old_.end())
+      sample["old"] = contains_gold(first_line(asked.output), old->second);
   }
 
  private:
@@ -98,13 +115,64 @@ class Mixed final : public ScriptTask {
         Passage& passage = passages[m].emplace_back();
         passage.text = asking.chunk.text;
         passage.gold_text = asking.gold_text;
-        passage.ask.question = asking.question;
-        passage.ask.question.id = fmt::format("{}/{}", data_stem(file), asking.question.id);
-        passage.ask.extra = {{"set", data_stem(file)}};
+        ask_about(passage, file, asking.question);
       }
   }
 
-  void add_books(const std::filesystem::path& file, engine::Engine& engine, const Chunker& chunker,
+  static void ask_about(Passage& passage, const std::filesystem::path& file, const Question& question) {
+    passage.ask.question = question;
+    passage.ask.question.id = fmt::format("{}/{}", data_stem(file), question.id);
+    passage.ask.extra = {{"set", data_stem(file)}};
+  }
+
+  // As many as are wanted of those whose question does not hold the answer, in an order by seed.
+  template <class T>
+  std::vector<const T*> chosen(const std::vector<T>& all, const std::filesystem::path& file) const {
+    std::vector<const T*> taken;
+    for (const std::size_t i : random_order(all.size(), options_.seed, Choice::question))
+      if (std::ssize(taken) < options_.samples &&
+          !contains_gold(all[i].question.question, all[i].question.answers))
+        taken.push_back(&all[i]);
+    if (std::ssize(taken) < options_.samples)
+      fail(ErrorCode::not_found, "{}: {} wanted, {} of {} are fit", file.string(), options_.samples,
+           taken.size(), all.size());
+    return taken;
+  }
+
+  void add_conversations(const std::filesystem::path& file, std::vector<std::vector<Passage>>& passages) {
+    const std::vector<Conversation> all = read_conversations(file);
+    const auto taken = chosen(all, file);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      Passage& passage = passages[i % passages.size()].emplace_back();
+      passage.turns = taken[i]->turns;
+      for (const Turn& turn : passage.turns)  // for those who read it as text
+        passage.text +=
+            fmt::format("{}: {}\n", turn.role == io::Role::user ? "User" : "Assistant", turn.content);
+      ask_about(passage, file, taken[i]->question);
+    }
+  }
+
+  void add_twice_told(const std::filesystem::path& file, const Chunker& chunker,
+                      std::vector<std::vector<Passage>>& passages) {
+    const std::vector<TwiceTold> all = read_twice_told(file);
+    const auto taken = chosen(all, file);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      const TwiceTold& told = *taken[i];
+      const auto chunk = [&](const std::string& text, const Golds& golds) {
+        std::string_view answer;
+        for (const std::string& gold : golds)
+          if (answer.empty() && text.find(gold) != std::string::npos) answer = gold;
+        return fill_chunk(chunker, {}, text, {}, answer).text;
+      };
+      Passage& passage = passages[i % passages.size()].emplace_back();
+      passage.text = chunk(told.second, told.question.answers);
+      passage.earlier = chunk(told.first, told.old);
+      ask_about(passage, file, told.question);
+      old_[passage.ask.question.id] = told.old;
+    }
+  }
+
+  void add_texts(const std::filesystem::path& file, engine::Engine& engine, const Chunker& chunker,
                  std::vector<std::vector<Passage>>& passages) {
     const std::vector<Text> texts = read_texts(file);
     const GoingOn part(chunker.size());
@@ -136,18 +204,29 @@ class Mixed final : public ScriptTask {
 
   // Other text until memory is full, then the passages at random places among other text, then other text.
   Script stream(std::vector<Passage> passages, const Fillers& fillers, std::uint32_t number) {
-    if (std::ssize(passages) > spread_)
-      fail(ErrorCode::invalid_argument, "--lengths: {} passages in a stream need {} tokens, found {}",
-           passages.size(), passages.size() * 256, options_.lengths.back());
+    const std::int64_t chunks =
+        std::ssize(passages) +
+        std::count_if(passages.begin(), passages.end(), [](const Passage& p) { return !p.earlier.empty(); });
+    if (chunks > spread_)
+      fail(ErrorCode::invalid_argument, "--lengths: {} chunks of passages in a stream, room for {}", chunks,
+           spread_);
     Script script;
     for (const FillerChunk* filler : fillers.list(length_, options_.seed, number))
       script.writes.push_back({.text = filler->text, .turns = {}, .origin = filler->origin});
     const auto places = random_order(static_cast<std::size_t>(spread_), options_.seed, Choice::place, number);
-    for (std::size_t p = 0; p < passages.size(); ++p) {
-      ScriptAsk& ask = passages[p].ask;
-      ask.gold = before_ + static_cast<std::int64_t>(places[p]);
+    std::size_t next = 0;
+    const auto place = [&] { return before_ + static_cast<std::int64_t>(places[next++]); };
+    for (Passage& passage : passages) {
+      ScriptAsk& ask = passage.ask;
+      ask.gold = place();
+      if (!passage.earlier.empty()) {
+        const std::int64_t other = place();
+        script.writes[static_cast<std::size_t>(std::min(ask.gold, other))] = {
+            .text = passage.earlier, .turns = {}, .origin = ask.question.id};
+        ask.gold = std::max(ask.gold, other);
+      }
       script.writes[static_cast<std::size_t>(ask.gold)] = {
-          .text = passages[p].text, .turns = {}, .origin = ask.question.id};
+          .text = passage.text, .turns = passage.turns, .origin = ask.question.id};
       for (const std::int64_t distance : options_.distances) ask.points.push_back(ask.gold + 1 + distance);
     }
     std::vector<std::string> plain;
@@ -176,6 +255,7 @@ class Mixed final : public ScriptTask {
   std::int64_t per_stream_ = 0;
   std::int64_t before_ = 0, spread_ = 0, length_ = 0;  // chunks
   std::map<std::string, std::int64_t> left_out_;
+  std::map<std::string, Golds> old_;  // by question: what was right before
 };
 
 }  // namespace

@@ -75,13 +75,21 @@ class SameAsTheEngine(Evaluation):
         # Words that stand in most chunks alone would be left out of the plan; these do not.
         text = " ".join(f"{word}{n % 89}" for n, word in enumerate(story(3000, 5).split()))
         self.file("novel.jsonl", json.dumps({"title": "n", "text": text}) + "\n")
-        engine, trainer = self.both("mixed", "--data", "novel.jsonl", "--samples", "5", "--distances", "0,3,20", "--lengths", "4k",
+        self.file("talk.jsonl", "".join(json.dumps({
+            "id": f"c{n}", "question": f"What opens shed {n}?", "answers": [str(5000 + n)],
+            "turns": [{"role": "user", "content": f"Shed {n} opens with {5000 + n}. {story(30 * n, n)}"},
+                      {"role": "assistant", "content": "Good to know."}]}) + "\n" for n in range(6)))
+        self.file("twice.jsonl", "".join(json.dumps({
+            "id": f"t{n}", "first": f"Gate {n} is {100 + n} feet high.", "second": f"Gate {n} is {200 + n} feet high.",
+            "question": f"How high is gate {n}?", "answers": [str(200 + n)], "old": [str(100 + n)]}) + "\n" for n in range(6)))
+        engine, trainer = self.both("mixed", "--data", "novel.jsonl", "--data", "talk.jsonl", "--data", "twice.jsonl", "--samples", "5", "--distances", "0,3,20", "--lengths", "4k",
                                     "-n", "4", columns="closed-book,context,stm,mplus,words-recall,hybrid,reread,oracle-recall")
         self.check(engine, trainer)
         for sample in trainer.values():
             if "distance" in sample:
                 self.assertIn(sample["distance"], (0, 3, 20))
-        self.assertEqual({s["set"] for s in trainer.values()}, {"data", "novel"})
+        self.assertEqual({s["set"] for s in trainer.values()}, {"data", "novel", "talk", "twice"})
+        self.assertTrue(all(("old" in s) == (s["set"] == "twice") for s in trainer.values()))
 
     def test_answers_of_another_delta_or_plan_are_refused(self):
         self.file("answers.jsonl", json.dumps({"schema": "mplus-eval-answers", "version": 1, "plan": "retention-stream-data",
