@@ -9,7 +9,7 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
-#include "mplus/train/evaluation/search.h"
+#include "mplus/train/evaluation/batch.h"
 #include "mplus/train/recall.h"
 #include "mplus/train/upload.h"
 #include "mplus/train/write_pass.h"
@@ -19,29 +19,11 @@ namespace {
 
 constexpr std::size_t kSearched = 32;  // questions whose scores are held at a time
 
-// A question that is due: of which stream (in its group), and how it is asked.
-struct Due {
-  std::int64_t stream;
-  std::size_t memory;  // in the plan
-  const PlannedMemory* planned;
-  const PlannedAsk* ask;
-  const PlannedQuestion& question() const { return planned->questions[ask->question]; }
-};
-
 std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
   return fmt::format("{}/{}/{}/{}", memory, column, written, id);
 }
 
-// Everything a batch of due questions shares, on the device.
-struct Batch {
-  std::vector<Due> due;
-  Tensor streams;  // [Q]
-  Windows asking;  // the tokens that ask what to recall
-  Tensor askers;   // [Q, T], their weights
-  Tensor words;    // [Q, n], double
-  Tensor gold;     // [Q, n], double: 1e6 and more for the chunks that hold the answer, the first the most
-};
-
+// Memories that are written side by side.
 class StreamGroup {
  public:
   StreamGroup(const Model& model, const EvaluationPlan& plan, std::size_t first, std::size_t count,
@@ -121,8 +103,9 @@ class StreamGroup {
     const ProjectedSlots slots = reader_.slots(memory_);
     for (std::size_t i = 0; i < at->second.size(); i += kSearched) {
       const std::size_t end = std::min(at->second.size(), i + kSearched);
-      ask_batch(batch({at->second.begin() + static_cast<std::ptrdiff_t>(i),
-                       at->second.begin() + static_cast<std::ptrdiff_t>(end)}),
+      ask_batch(make_batch({at->second.begin() + static_cast<std::ptrdiff_t>(i),
+                            at->second.begin() + static_cast<std::ptrdiff_t>(end)},
+                           memory_.updates(), device()),
                 slots);
     }
   }
@@ -158,41 +141,13 @@ class StreamGroup {
     return upload(slots, {L, S, drop}, torch::kInt64, device());
   }
 
-  Batch batch(std::vector<Due> due) const {
-    Batch b{.due = std::move(due), .streams = {}, .asking = {}, .askers = {}, .words = {}, .gold = {}};
-    const std::int64_t Q = std::ssize(b.due), n = memory_.updates();
-    std::vector<std::int64_t> streams;
-    std::vector<Ids> asking;
-    std::vector<double> words(static_cast<std::size_t>(Q * n), 0), gold(words.size(), 0);
-    for (std::size_t q = 0; q < b.due.size(); ++q) {
-      const PlannedQuestion& question = b.due[q].question();
-      streams.push_back(b.due[q].stream);
-      asking.emplace_back(question.prompt.begin(),
-                          question.prompt.begin() + static_cast<std::ptrdiff_t>(question.asking));
-      const std::size_t row = q * static_cast<std::size_t>(n);
-      for (const auto& [update, score] : b.due[q].ask->words)
-        words[row + static_cast<std::size_t>(update)] = score;
-      double value = 1e6 * static_cast<double>(question.gold.size());
-      for (const std::int64_t update : question.gold) {
-        if (update < n) gold[row + static_cast<std::size_t>(update)] = value;
-        value -= 1e6;
-      }
-    }
-    b.streams = upload(streams, {Q}, torch::kInt64, device());
-    b.asking = pad(asking, 0, device());
-    b.askers = prefix_weights(b.asking.lengths, b.asking.tokens.size(1));
-    b.words = upload(words, {Q, n}, torch::kFloat64, device());
-    b.gold = upload(gold, {Q, n}, torch::kFloat64, device());
-    return b;
-  }
-
   void ask_batch(const Batch& b, const ProjectedSlots& slots) {
     const Fronts short_term = reader_.memory_fronts(slots, b.streams);
     std::vector<Tensor> normed;
     reader_.read(short_term, b.asking.tokens, &normed);
     const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
     normed.clear();
-    const Shares shares = shares_of(b, search);
+    const Shares shares = right_shares(model_, b, search);
     if (wants("stm")) add(b, "stm", short_term, {}, {}, shares);
     const auto by_order = [&](const std::string& column, const ChunkVotes& recall, const Tensor& ranking,
                               bool by_score) {
@@ -250,31 +205,9 @@ class StreamGroup {
     return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
   }
 
-  // Of the rows that the right chunks wrote: in short-term and in long-term memory. On the host.
-  struct Shares {
-    Tensor short_term, long_term;  // [Q]
-  };
-  Shares shares_of(const Batch& b, const ChunkSearch& search) const {
-    const Tensor right = (b.gold > 0).to(torch::kFloat64);
-    const Tensor whole =
-        right.sum(1).clamp_min(1) * static_cast<double>(model_.memory.K * model_.config.layers);
-    return {((search.short_term_rows() * right).sum(1) / whole).to(torch::kCPU),
-            ((search.long_term_rows() * right).sum(1) / whole).to(torch::kCPU)};
-  }
-
-  // [Q, L]: which share of the right chunks' rows each layer recalled.
-  Tensor recalled_shares(const Batch& b, const std::vector<Tensor>& births) const {
-    const Tensor right = b.gold > 0;
-    const Tensor whole = right.sum(1).clamp_min(1).to(torch::kFloat64) * static_cast<double>(model_.memory.K);
-    std::vector<Tensor> layers;
-    for (const Tensor& layer : births)
-      layers.push_back(right.gather(1, layer.floor_divide(model_.memory.K)).sum(1) / whole);
-    return torch::stack(layers, 1).to(torch::kCPU);
-  }
-
   void add(const Batch& b, const std::string& column, const Fronts& fronts, const std::vector<Tensor>& births,
            const Tensor& ranking, const Shares& shares) {
-    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(b, births);
+    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, births);
     const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
     std::vector<Waiting> waiting;
     std::vector<std::int64_t> asked;
@@ -296,7 +229,7 @@ class StreamGroup {
         for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
           layers[l] = recalled[row][static_cast<std::int64_t>(l)].item<double>();
         answer["recalled"] = layers;
-        if (!best.empty() && column != "reread") answer["rank"] = rank(best, question.gold);
+        if (!best.empty() && column != "reread") answer["rank"] = rank_of(question.gold, best);
       }
       Ids window = question.prompt;
       if (column == "reread") window = behind_text(*due.planned, best, question.prompt);
@@ -310,13 +243,6 @@ class StreamGroup {
     for (const KeyValue& layer : fronts)
       part.push_back({layer.k.index_select(0, which), layer.v.index_select(0, which)});
     queue_.add(part, std::move(waiting));
-  }
-
-  static std::int64_t rank(std::span<const std::int64_t> order, const std::vector<std::int64_t>& gold) {
-    const auto at = std::find_if(order.begin(), order.end(), [&](std::int64_t chunk) {
-      return std::find(gold.begin(), gold.end(), chunk) != gold.end();
-    });
-    return at - order.begin() + 1;
   }
 
   // The best chunk's text in front of the question, if the window has room for it.
