@@ -91,6 +91,12 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
              "where they are known",
              recall_names())
       ->group(group);
+  add_choice(command, "--search", options.search,
+             "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
+             "two-level in stores so large that it pays",
+             {"auto", "exact", "two-level"})
+      ->group(group)
+      ->capture_default_str();
   command
       .add_option("--words-weight", options.words_weight,
                   "what words count beside the vote of the layers, with --recall hybrid")
@@ -181,6 +187,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
                       .seed = seed};
   options.stop = sampling.stop;
   if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
+  options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
   options.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;
   options.recall_seed = seed;

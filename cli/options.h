@@ -23,6 +23,7 @@ struct MemoryOptions {
   std::string session;  // of the store
   bool batch = false;   // writes of a session are left to the operating system
   std::string recall;   // empty: as the delta says
+  std::string search = "auto";
   double words_weight = 1;
   std::vector<std::int64_t> recall_chunks;
   std::string dtype;         // empty: as the file, else bf16

@@ -35,6 +35,7 @@ struct GenerateOptions {
   double words_weight = 1;                  // λ: what the prior counts beside the vote
   std::vector<std::int64_t> oracle_chunks;  // recalled first under the oracle rule
   std::uint64_t recall_seed = 0;            // of the random rule
+  memory::SearchOptions search;             // exact, or in two levels
   const model::ReadTaps* taps = nullptr;    // look into the first pass
   bool why = false;                         // fill Answer::why
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.

@@ -25,7 +25,8 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
     recall_ = memory::make_recall(rule_, {.vote = engine.vote_options(),
                                           .prior_weight = options.words_weight,
                                           .seed = options.recall_seed,
-                                          .chunks = options.oracle_chunks});
+                                          .chunks = options.oracle_chunks,
+                                          .search = options.search});
   }
 }
 
@@ -77,14 +78,26 @@ void Reading::rank(std::span<const memory::LayerQueries> scout,
                    std::span<const memory::ScoredRows> long_term) {
   memory::VoteOptions how = engine_->vote_options();
   how.keep_layers = options_->why;
-  ranking_.votes = memory::vote_over_everything(engine_->context(), *memory_, scout, how, long_term);
-  ranking_.totals = ranking_.votes;
-  ranking_.totals.layers.clear();
+  if (long_term.empty() && memory::in_two_levels(*memory_, options_->search)) {
+    ranking_.votes =
+        memory::vote_in_two_levels(engine_->context(), *memory_, scout, how, options_->search,
+                                   [&](const memory::Votes& votes) { return totals_of(votes).order(); });
+  } else {
+    ranking_.votes = memory::vote_over_everything(engine_->context(), *memory_, scout, how, long_term);
+  }
+  ranking_.totals = totals_of(ranking_.votes);
+}
+
+memory::Votes Reading::totals_of(memory::Votes votes) const {
+  votes.layers.clear();
   const bool words_alone = rule_ == RecallRule::words;
-  if (words_alone) std::fill(ranking_.totals.votes.begin(), ranking_.totals.votes.end(), 0.0);
+  if (words_alone) {
+    std::fill(votes.votes.begin(), votes.votes.end(), 0.0);
+    votes.missing_variance = 0;
+  }
   if (rule_ == RecallRule::hybrid || words_alone)
-    ranking_.totals = memory::with_prior(std::move(ranking_.totals), options_->prior,
-                                         words_alone ? 1 : options_->words_weight);
+    return memory::with_prior(std::move(votes), options_->prior, words_alone ? 1 : options_->words_weight);
+  return votes;
 }
 
 void Reading::plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end) {

@@ -38,6 +38,7 @@ class Reading {
   memory::RecallRule chosen_rule() const;
   void plan(const model::ReadItem& item);
   void rank(std::span<const memory::LayerQueries> scout, std::span<const memory::ScoredRows> long_term);
+  memory::Votes totals_of(memory::Votes votes) const;  // with words, where the rule has them
   model::ReadItem item(std::span<const io::TokenId> tokens);
 
   Engine* engine_;

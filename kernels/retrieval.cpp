@@ -1,6 +1,7 @@
 #include "mplus/kernels/retrieval.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/isa.h"
@@ -20,6 +21,18 @@ std::int64_t piece_size(const KeyBlock& block) {
   return std::clamp<std::int64_t>((block.n + 1) / 2, 64, 1024);
 }
 
+constexpr std::int64_t kGathered = 64;   // keys copied together at a time
+constexpr std::int64_t kItemKeys = 1024;  // of one item of work, where keys are gathered
+
+void check(std::int64_t T, DType dtype) {
+  MPLUS_CHECK(T > 0, "{} queries", T);
+  MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16, "keys of type {}", dtype_name(dtype));
+}
+
+std::int64_t work_of(std::int64_t n, std::int64_t T, std::int64_t d_r) { return n * T * (d_r / 8 + 2); }
+
+std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + 63) / 64 * 64; }
+
 }  // namespace
 
 void retrieval_scores(Context& context, float* scores, const float* q, std::int64_t T, const void* keys,
@@ -36,10 +49,9 @@ void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const 
     items += (block.n + piece_size(block) - 1) / piece_size(block);
   }
   if (n == 0) return;
-  MPLUS_CHECK(T > 0, "{} queries", T);
-  MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16, "keys of type {}", dtype_name(dtype));
+  check(T, dtype);
   const Table& isa = table();
-  const std::size_t packed_size = (isa.packed_queries_size(T, d_r) + 63) / 64 * 64;
+  const std::size_t packed_size = whole_lines(isa.packed_queries_size(T, d_r));
   std::byte* shared = context.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
   auto* packed = reinterpret_cast<float*>(shared);
   isa.pack_queries(packed, q, T, d_r);
@@ -50,11 +62,36 @@ void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const 
       *next++ = {&block, begin, std::min(block.n, begin + piece_size(block))};
   const std::size_t scratch_size = isa.score_scratch(d_r);
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
-  const std::int64_t work = n * T * (d_r / 8 + 2);
-  parallel(context, items, work, [&](std::int64_t item, int worker) {
+  parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
     const Piece& piece = pieces[item];
     isa.score_keys(piece.block->scores, packed, T, static_cast<const std::byte*>(piece.block->keys), dtype,
                    piece.begin, piece.end, d_r, context.scratch(worker, scratch_size));
+  });
+}
+
+void retrieval_scores(Context& context, std::span<const std::byte* const> keys, float* scores, const float* q,
+                      std::int64_t T, DType dtype, std::int64_t d_r) {
+  const auto n = static_cast<std::int64_t>(keys.size());
+  if (n == 0) return;
+  check(T, dtype);
+  const Table& isa = table();
+  auto* packed = reinterpret_cast<float*>(context.shared_scratch(isa.packed_queries_size(T, d_r)));
+  isa.pack_queries(packed, q, T, d_r);
+  const std::size_t key_bytes = row_bytes(dtype, d_r);
+  const std::size_t gather_size = whole_lines(kGathered * key_bytes);
+  const std::size_t scratch_size = gather_size + isa.score_scratch(d_r);
+  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
+  const std::int64_t items = (n + kItemKeys - 1) / kItemKeys;
+  parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
+    std::byte* gathered = context.scratch(worker, scratch_size);
+    const std::int64_t end = std::min(n, (item + 1) * kItemKeys);
+    for (std::int64_t begin = item * kItemKeys; begin < end; begin += kGathered) {
+      const std::int64_t count = std::min(kGathered, end - begin);
+      for (std::int64_t j = 0; j < count; ++j)
+        std::memcpy(gathered + static_cast<std::size_t>(j) * key_bytes,
+                    keys[static_cast<std::size_t>(begin + j)], key_bytes);
+      isa.score_keys(scores + begin, packed, T, gathered, dtype, 0, count, d_r, gathered + gather_size);
+    }
   });
 }
 

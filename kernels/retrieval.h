@@ -1,6 +1,7 @@
 // Retrieval scores of stored keys against a prompt's queries (spec section 3).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -22,5 +23,9 @@ struct KeyBlock {
 };
 void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
                       DType dtype, std::int64_t d_r);
+
+// The same for keys that lie one by one: scores[j] is of the d_r values at keys[j].
+void retrieval_scores(Context& context, std::span<const std::byte* const> keys, float* scores, const float* q,
+                      std::int64_t T, DType dtype, std::int64_t d_r);
 
 }  // namespace mplus::kernels

@@ -29,6 +29,12 @@ std::size_t ChunkSlots::of_other(std::int64_t chunk) const {
   return chunk < 0 ? place : older_.size() + updates_ + place;
 }
 
+bool ChunkSlots::contains(std::int64_t chunk) const {
+  if (chunk >= 0 && static_cast<std::uint64_t>(chunk) < updates_) return true;
+  const auto& others = chunk < 0 ? older_ : newer_;
+  return std::binary_search(others.begin(), others.end(), chunk);
+}
+
 std::int64_t ChunkSlots::chunk(std::size_t slot) const {
   if (slot < older_.size()) return older_[slot];
   const std::size_t update = slot - older_.size();

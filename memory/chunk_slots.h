@@ -22,6 +22,7 @@ class ChunkSlots {
       return older_.size() + static_cast<std::size_t>(chunk);
     return of_other(chunk);
   }
+  bool contains(std::int64_t chunk) const;
   std::size_t of_birth(std::int64_t birth) const { return of_chunk(chunk_of(birth, K_)); }
   std::int64_t K() const { return K_; }
   std::int64_t chunk(std::size_t slot) const;

@@ -1,8 +1,10 @@
 #include "mplus/memory/long_term.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mplus/core/error.h"
+#include "mplus/memory/chunk_index.h"
 
 namespace mplus::memory {
 namespace {
@@ -20,6 +22,7 @@ LongTermStore::LongTermStore(const Layout& layout)
 
 void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
   if (most_rows == 0) return;
+  own_index();
   if (!segments_.empty()) {
     SegmentUse& last = segments_.back();
     const std::int64_t used = *std::max_element(last.used.begin(), last.used.end());
@@ -31,7 +34,8 @@ void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
   SegmentUse fresh{.segment = std::make_shared<Segment>(layout, std::max(kSegmentRows, most_rows)),
                    .used = std::vector<std::int64_t>(index(layout.layers), 0),
                    .first_ordinal = next_ordinal_,
-                   .epoch = 1};
+                   .epoch = 1,
+                   .oldest = std::vector<std::vector<std::int64_t>>(index(layout.layers))};
   MPLUS_CHECK(fresh.segment->claim(0), "a new segment belongs to its maker");
   segments_.push_back(std::move(fresh));
 }
@@ -47,20 +51,31 @@ void LongTermStore::append(const Layout& layout, std::int64_t layer, const RowsV
     ++next_ordinal_[l];
   }
   last.used[l] += count;
+  last.note_births(layer, last.used[l] - count);
 }
 
-// At least the n oldest living rows of a layer that holds so many, in any order. The oldest were born just
-// behind the threshold, as a rule within a few times n births of it: nothing else is looked at twice.
+// At least the n oldest living rows of a layer that holds so many, in any order. They were born just behind
+// the threshold, as a rule within a few times n births of it, and most blocks of rows hold nothing that old.
 std::vector<Expiry> LongTermStore::oldest_rows(std::int64_t layer, std::int64_t n) const {
   const std::size_t l = index(layer);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for_each(layer, [&](RowId, std::int64_t birth) { first = std::min(first, birth); });
+  for (const SegmentUse& use : segments_)
+    for (const std::int64_t birth : use.oldest[l]) first = std::min(first, birth);
+  first = std::max(first, expiry_[l].birth);
   std::vector<Expiry> oldest;
   for (std::int64_t span = 2 * n; std::ssize(oldest) < n; span *= 4) {
     oldest.clear();
-    for_each(layer, [&](RowId id, std::int64_t birth) {
-      if (birth - first < span) oldest.push_back({birth, segments_[id.segment].first_ordinal[l] + id.row});
-    });
+    for (const SegmentUse& use : segments_) {
+      const RowsView rows = use.rows(layer);
+      for (std::size_t block = 0; block < use.oldest[l].size(); ++block) {
+        if (use.oldest[l][block] - first >= span) continue;
+        const auto begin = static_cast<std::int64_t>(block) * SegmentUse::kBirthBlock;
+        for (std::int64_t r = begin; r < std::min(rows.n, begin + SegmentUse::kBirthBlock); ++r)
+          if (const Expiry row{rows.birth[r], use.first_ordinal[l] + r};
+              row >= expiry_[l] && row.birth - first < span)
+            oldest.push_back(row);
+      }
+    }
   }
   return oldest;
 }
@@ -90,9 +105,11 @@ void LongTermStore::release_expired_segments() {
 }
 
 void LongTermStore::adopt(std::shared_ptr<Segment> segment, const std::vector<std::int64_t>& rows) {
+  own_index();
   segments_.push_back(
       {.segment = std::move(segment), .used = rows, .first_ordinal = next_ordinal_, .epoch = 0});
   for (std::size_t l = 0; l < rows.size(); ++l) {
+    segments_.back().note_births(static_cast<std::int64_t>(l), 0);
     next_ordinal_[l] += rows[l];
     for (std::int64_t r = 0; r < rows[l]; ++r)
       if (alive(static_cast<std::int64_t>(l), segments_.back(), r)) ++alive_[l];
@@ -143,6 +160,7 @@ std::vector<Rows> LongTermStore::gather(const Layout& layout, std::size_t first,
 void LongTermStore::replace(std::size_t first, std::size_t count, std::vector<Replacement> by) {
   MPLUS_CHECK(count > 0 && first + count <= segments_.size(), "segments {} + {} of {}", first, count,
               segments_.size());
+  own_index();
   // Numbered backwards from the end of what was there: no row's number falls, so none of them expires by it.
   std::vector<std::int64_t> end = segments_[first + count - 1].first_ordinal;
   for (std::size_t l = 0; l < end.size(); ++l) end[l] += segments_[first + count - 1].used[l];
@@ -150,7 +168,9 @@ void LongTermStore::replace(std::size_t first, std::size_t count, std::vector<Re
   for (std::size_t i = by.size(); i-- > 0;) {
     for (std::size_t l = 0; l < end.size(); ++l) end[l] -= by[i].rows[l];
     uses[i] = {.segment = std::move(by[i].segment), .used = std::move(by[i].rows), .first_ordinal = end};
+    for (std::size_t l = 0; l < end.size(); ++l) uses[i].note_births(static_cast<std::int64_t>(l), 0);
   }
+  if (end != segments_[first].first_ordinal) drop_index();
   const auto at = segments_.begin() + static_cast<std::ptrdiff_t>(first);
   segments_.insert(segments_.erase(at, at + static_cast<std::ptrdiff_t>(count)), uses.begin(), uses.end());
 }
@@ -188,6 +208,40 @@ std::int64_t LongTermStore::remove_chunks(const Layout& layout, const std::set<s
     replace(s, 1, std::move(by));
   }
   return removed;
+}
+
+std::shared_ptr<const ChunkIndex> LongTermStore::chunk_index(kernels::Context& context,
+                                                           const Layout& layout) const {
+  const std::lock_guard lock(index_->mutex);
+  if (!index_->index || !index_->index->is_of(*this))
+    index_->index = std::make_shared<ChunkIndex>(context, layout, *this, index_->index.get());
+  return index_->index;
+}
+
+void LongTermStore::own_index() {
+  if (index_.use_count() == 1) return;
+  const std::shared_ptr<IndexCell> shared = std::exchange(index_, std::make_shared<IndexCell>());
+  const std::lock_guard lock(shared->mutex);
+  index_->index = shared->index;
+}
+
+void LongTermStore::drop_index() { index_ = std::make_shared<IndexCell>(); }
+
+bool RowCursor::seek(std::int64_t ordinal) {
+  if (rows_.n == 0 || ordinal < first_ || ordinal - first_ >= rows_.n) {
+    const auto l = static_cast<std::size_t>(layer_);
+    const auto& segments = store_.segments();
+    const auto after = std::upper_bound(
+        segments.begin(), segments.end(), ordinal,
+        [&](std::int64_t number, const SegmentUse& use) { return number < use.first_ordinal[l]; });
+    if (after == segments.begin()) return false;
+    const SegmentUse& use = *std::prev(after);
+    segment_ = static_cast<std::uint32_t>(std::prev(after) - segments.begin());
+    first_ = use.first_ordinal[l];
+    rows_ = use.rows(layer_);
+  }
+  row_ = ordinal - first_;
+  return row_ < rows_.n;
 }
 
 }  // namespace mplus::memory

@@ -4,13 +4,18 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "mplus/kernels/context.h"
 #include "mplus/memory/segment.h"
 
 namespace mplus::memory {
+
+class ChunkIndex;
 
 struct RowId {  // a row of one layer's store as it stands now; not kept across writes
   std::uint32_t segment = 0;
@@ -60,6 +65,12 @@ class LongTermStore {
   std::int64_t size(std::int64_t layer) const { return alive_[static_cast<std::size_t>(layer)]; }
   const std::vector<SegmentUse>& segments() const { return segments_; }
   const Expiry& expiry(std::int64_t layer) const { return expiry_[static_cast<std::size_t>(layer)]; }
+  // Every row's number in the life of the store is below this.
+  std::int64_t end_ordinal(std::int64_t layer) const { return next_ordinal_[static_cast<std::size_t>(layer)]; }
+
+  // The first level of a search (chunk_index.h), made when first asked for and then brought up to date. Forks
+  // that have not been written to share it. Safe from many threads as long as nobody writes.
+  std::shared_ptr<const ChunkIndex> chunk_index(kernels::Context& context, const Layout& layout) const;
 
   bool alive(std::int64_t layer, const SegmentUse& use, std::int64_t row) const {
     const auto l = static_cast<std::size_t>(layer);
@@ -90,11 +101,41 @@ class LongTermStore {
                               std::int64_t most, Keep&& keep) const;
   std::vector<Expiry> oldest_rows(std::int64_t layer, std::int64_t n) const;
   void release_expired_segments();
+  void own_index();   // before a write: what forks see stays as it is
+  void drop_index();  // where rows got other numbers
+
+  // An index of this store, now or at an earlier time since when rows were only added or have expired.
+  struct IndexCell {
+    std::mutex mutex;
+    std::shared_ptr<const ChunkIndex> index;
+  };
 
   std::vector<SegmentUse> segments_;
   std::vector<Expiry> expiry_;              // [L]
   std::vector<std::int64_t> alive_;         // [L]
   std::vector<std::int64_t> next_ordinal_;  // [L]
+  std::shared_ptr<IndexCell> index_ = std::make_shared<IndexCell>();
+};
+
+// Finds rows of one layer by their number in the life of the store; neighbours are found without a search.
+class RowCursor {
+ public:
+  RowCursor(const LongTermStore& store, std::int64_t layer) : store_(store), layer_(layer) {}
+
+  bool seek(std::int64_t ordinal);  // false: its segment is gone
+  RowId id() const { return {segment_, static_cast<std::uint32_t>(row_)}; }
+  std::int64_t birth() const { return rows_.birth[row_]; }
+  const std::byte* key(const Layout& layout) const {
+    return rows_.key + static_cast<std::size_t>(row_) * layout.key_bytes();
+  }
+
+ private:
+  const LongTermStore& store_;
+  std::int64_t layer_;
+  std::uint32_t segment_ = 0;
+  std::int64_t first_ = 0;  // number of the segment's first row
+  std::int64_t row_ = 0;
+  RowsView rows_;
 };
 
 }  // namespace mplus::memory

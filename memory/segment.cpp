@@ -1,5 +1,8 @@
 #include "mplus/memory/segment.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace mplus::memory {
 
 Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capacity) {
@@ -13,5 +16,17 @@ Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capaci
 
 Segment::Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner, Guard guard)
     : views_(std::move(layers)), owner_(std::move(owner)), guard_(std::move(guard)) {}
+
+void SegmentUse::note_births(std::int64_t layer, std::int64_t from) {
+  oldest.resize(used.size());
+  const RowsView view = rows(layer);
+  std::vector<std::int64_t>& blocks = oldest[static_cast<std::size_t>(layer)];
+  blocks.resize(static_cast<std::size_t>((view.n + kBirthBlock - 1) / kBirthBlock),
+                std::numeric_limits<std::int64_t>::max());
+  for (std::int64_t r = from; r < view.n; ++r) {
+    std::int64_t& block = blocks[static_cast<std::size_t>(r / kBirthBlock)];
+    block = std::min(block, view.birth[r]);
+  }
+}
 
 }  // namespace mplus::memory

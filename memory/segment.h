@@ -53,6 +53,11 @@ struct SegmentUse {
   std::vector<std::int64_t> used;           // [L] rows
   std::vector<std::int64_t> first_ordinal;  // [L] number of the first row, counted over the life of the store
   std::uint64_t epoch = 0;
+  // [L] of the smallest birth in every kBirthBlock rows: who looks for the oldest rows need not see all.
+  static constexpr std::int64_t kBirthBlock = 1024;
+  std::vector<std::vector<std::int64_t>> oldest = {};
+
+  void note_births(std::int64_t layer, std::int64_t from);  // of rows [from, used)
 
   RowsView rows(std::int64_t layer) const {
     RowsView view = segment->rows(layer);

@@ -2,89 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/parallel.h"
-#include "mplus/memory/chunk_slots.h"
+#include "mplus/memory/chunk_scores.h"
 
 namespace mplus::memory {
 namespace {
 
-// Sums of scores are integers in units of 2⁻⁴⁰: exact, so that they do not depend on the order of the rows.
-constexpr float kUnit = 0x1p40f;
-constexpr float kLargest = 0x1p20f;  // scores are at most 1; what is no number counts as 0
-
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-std::int64_t units(float score) {
-  return std::abs(score) < kLargest ? static_cast<std::int64_t>(score * kUnit) : 0;
-}
-
-struct Mean {
-  std::int64_t sum = 0;
-  std::int64_t rows = 0;
-  double value() const { return static_cast<double>(sum) / static_cast<double>(rows) / double{kUnit}; }
-};
-
-// Calls f(row, birth, score) for every row that counts.
-template <class F>
-void for_rows(const LayerScores& layer, F&& f) {
-  std::int64_t row = 0;
-  for (const ScorePiece& piece : layer.pieces)
-    for (std::size_t i = 0; i < piece.births.size(); ++i, ++row)
-      if (!std::isnan(piece.scores[i])) f(row, piece.births[i], piece.scores[i]);
-}
-
-void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots) {
-  ChunkCursor cursor(slots);
-  for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
-    Mean& chunk = chunks[cursor.slot(birth)];
-    chunk.sum += units(score);
-    ++chunk.rows;
-  });
-}
-
-void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
-              std::int64_t top) {
-  ChunkCursor cursor(slots);
-  std::vector<std::vector<std::int64_t>> scores(chunks.size());
-  for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
-    scores[cursor.slot(birth)].push_back(units(score));
-  });
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const auto n = std::min(static_cast<std::ptrdiff_t>(top), std::ssize(scores[c]));
-    std::partial_sort(scores[c].begin(), scores[c].begin() + n, scores[c].end(), std::greater<>());
-    chunks[c] = {std::accumulate(scores[c].begin(), scores[c].begin() + n, std::int64_t{0}), n};
-  }
-}
-
-// (value − mean) / (sd + 1e−6) over the values that are numbers; the others stay as they are.
-void standardise(std::vector<double>& values) {
-  double n = 0, mean = 0, variance = 0;
-  for (const double v : values) n += std::isnan(v) ? 0 : 1;
-  for (const double v : values) mean += std::isnan(v) ? 0 : v / n;
-  for (const double v : values) variance += std::isnan(v) ? 0 : (v - mean) * (v - mean) / n;
-  const double sd = std::sqrt(variance);
-  for (double& v : values) v = (v - mean) / (sd + 1e-6);
-}
-
-// z_l(u) by slot, NaN for the chunks this layer does not hold.
-std::vector<double> layer_votes(const LayerScores& layer, const ChunkSlots& slots, std::int64_t top) {
-  std::vector<Mean> chunks(slots.size());
-  if (top > 0) {
-    sum_best(chunks, layer, slots, top);
-  } else {
-    sum_all(chunks, layer, slots);
-  }
-  std::vector<double> z(chunks.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t c = 0; c < z.size(); ++c)
-    if (chunks[c].rows > 0) z[c] = chunks[c].value();
-  standardise(z);
-  return z;
-}
 
 struct Row {
   std::int64_t row;
@@ -178,34 +106,17 @@ Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t new
       slots.add(piece.births);
       rows += std::ssize(piece.births);
     }
-  Votes result{.chunks = slots.chunks(),
-               .votes = std::vector<double>(slots.size(), 0.0),
-               .held = std::vector<bool>(slots.size(), false),
-               .layers = {}};
-  result.layers.resize(layers.size());
+  std::vector<std::vector<double>> scores(layers.size());
   const auto one_layer = [&](std::int64_t l, int) {
-    result.layers[index(l)] = layer_votes(layers[index(l)], slots, options.top);
+    scores[index(l)] = chunk_scores(layers[index(l)], slots, options.top);
+    standardise(scores[index(l)]);
   };
   if (context) {
     kernels::parallel(*context, std::ssize(layers), rows, one_layer);
   } else {
     for (std::int64_t l = 0; l < std::ssize(layers); ++l) one_layer(l, 0);
   }
-  double total_weight = 0;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const double weight = options.layer_weights.empty() ? 1.0 : options.layer_weights[l];
-    total_weight += weight;
-    const std::vector<double>& z = result.layers[l];
-    for (std::size_t c = 0; c < z.size(); ++c) {
-      if (std::isnan(z[c])) continue;
-      result.votes[c] += weight * z[c];
-      result.held[c] = true;
-    }
-  }
-  if (!options.keep_layers) result.layers.clear();
-  if (total_weight > 0)
-    for (double& v : result.votes) v /= total_weight;
-  return result;
+  return weighted_votes(slots, std::move(scores), options);
 }
 
 Votes with_prior(Votes votes, const Prior& prior, double weight) {
@@ -215,7 +126,7 @@ Votes with_prior(Votes votes, const Prior& prior, double weight) {
     vote[c] = votes.votes[c];
     outside[c] = prior(votes.chunks[c]);
   }
-  standardise(vote);
+  standardise(vote, votes.missing_variance);
   standardise(outside);
   for (std::size_t c = 0; c < vote.size(); ++c)
     if (votes.held[c]) votes.votes[c] = vote[c] + weight * outside[c];

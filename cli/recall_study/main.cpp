@@ -242,6 +242,7 @@ int run(const Options& options) {
   engine::EngineOptions engine_options;
   engine_options.files = engine::locate_model(options.model, options.delta);
   engine_options.threads = options.threads;
+  engine_options.memory.long_term_capacity = memory::kUnlimited;  // the stream stays whole
   engine::Engine engine(engine_options);
   StreamFiles files;
   for (const auto& [set, file] :

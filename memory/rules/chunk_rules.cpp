@@ -1,5 +1,6 @@
 // consensus, hybrid, words, oracle, vector: chunks in order, every layer takes its rows of the best.
 #include <algorithm>
+#include <optional>
 
 #include "mplus/core/error.h"
 #include "mplus/memory/rules/rules.h"
@@ -15,24 +16,35 @@ class ChunkRecall final : public Recall {
 
   void plan(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
             const Prior* prior) override {
-    score(context, memory, scout);
-    std::vector<LayerScores> views;
-    for (const ScoredRows& rows : scored_) views.push_back(rows.scores);
-    // Without scores every vote is 0, so a prior decides alone and its ties go to the older chunk.
-    votes_ = vote(views, memory.layout().K, memory.updates() - 1, options_.vote, &context);
-    if (rule_ == RecallRule::vector) votes_ = vector_votes(memory, scout);
-    if (prior && rule_ == RecallRule::hybrid)
-      votes_ = with_prior(std::move(votes_), *prior, options_.prior_weight);
-    if (prior && rule_ == RecallRule::words) votes_ = with_prior(std::move(votes_), *prior, 1);
-    order_ = votes_.order();
-    if (rule_ == RecallRule::oracle) put_first(options_.chunks);
+    MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
+                scout.size());
+    if (rule_ != RecallRule::vector && in_two_levels(memory, options_.search)) {
+      found_.emplace(context, memory, scout, options_.vote);
+      found_->run(options_.search,
+                  [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
+      votes_ = with_words(found_->votes(), prior);
+    } else {
+      score(context, memory, scout);
+      votes_ = with_words(votes_on_all(context, memory, scout), prior);
+    }
+    order_ = order_of(votes_);
   }
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
                                 const LayerQueries&) override {
-    if (scored_.empty()) return {};  // not planned: there was nothing to recall
-    const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
-    return pick(scored, take_by_chunk(scored.scores, order_, memory.layout().K, memory.layout().K0));
+    if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
+    const Layout& layout = memory.layout();
+    if (!found_) {
+      const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
+      return pick(scored, take_by_chunk(scored.scores, order_, layout.K, layout.K0));
+    }
+    std::vector<RecalledRow> rows;
+    const ScorePiece& scored = found_->scores(layer);
+    for (const std::int64_t row : take_by_chunk({scored.births, scored.scores}, order_, layout.K, layout.K0)) {
+      const auto at = static_cast<std::size_t>(row);
+      rows.push_back({found_->id(layer, row), scored.births[at], scored.scores[at]});
+    }
+    return rows;
   }
 
   const Votes* votes() const override { return &votes_; }
@@ -42,26 +54,42 @@ class ChunkRecall final : public Recall {
 
  private:
   void score(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
-    const auto layers = static_cast<std::size_t>(memory.layout().layers);
-    MPLUS_CHECK(!wants_scout() || scout.size() == layers, "scouts of {} layers", scout.size());
-    scored_.resize(layers);
-    for (std::size_t l = 0; l < layers; ++l) {
+    scored_.resize(static_cast<std::size_t>(memory.layout().layers));
+    for (std::size_t l = 0; l < scored_.size(); ++l) {
       const auto layer = static_cast<std::int64_t>(l);
       scored_[l] =
           wants_scout() ? score_long_term(context, memory, layer, scout[l]) : list_long_term(memory, layer);
     }
   }
 
-  void put_first(const std::vector<std::int64_t>& chunks) {
-    std::vector<std::int64_t> order = chunks;
-    for (const std::int64_t chunk : order_)
-      if (std::find(chunks.begin(), chunks.end(), chunk) == chunks.end()) order.push_back(chunk);
-    order_ = std::move(order);
+  Votes votes_on_all(kernels::Context& context, const Memory& memory,
+                     std::span<const LayerQueries> scout) const {
+    if (rule_ == RecallRule::vector) return vector_votes(memory, scout);
+    std::vector<LayerScores> views;
+    for (const ScoredRows& rows : scored_) views.push_back(rows.scores);
+    return vote(views, memory.layout().K, memory.updates() - 1, options_.vote, &context);
+  }
+
+  // Under `words` every vote is 0, so the prior decides alone and its ties go to the older chunk.
+  Votes with_words(Votes votes, const Prior* prior) const {
+    if (prior && rule_ == RecallRule::hybrid) return with_prior(std::move(votes), *prior, options_.prior_weight);
+    if (prior && rule_ == RecallRule::words) return with_prior(std::move(votes), *prior, 1);
+    return votes;
+  }
+
+  std::vector<std::int64_t> order_of(const Votes& votes) const {
+    if (rule_ != RecallRule::oracle) return votes.order();
+    std::vector<std::int64_t> order = options_.chunks;
+    for (const std::int64_t chunk : votes.order())
+      if (std::find(options_.chunks.begin(), options_.chunks.end(), chunk) == options_.chunks.end())
+        order.push_back(chunk);
+    return order;
   }
 
   RecallRule rule_;
   RecallOptions options_;
-  std::vector<ScoredRows> scored_;  // [L]
+  std::vector<ScoredRows> scored_;       // [L], or
+  std::optional<TwoLevelSearch> found_;  // where the search is in two levels
   Votes votes_;
   std::vector<std::int64_t> order_;
 };

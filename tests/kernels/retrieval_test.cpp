@@ -1,5 +1,7 @@
 #include "mplus/kernels/retrieval.h"
 
+#include <algorithm>
+
 #include "operands.h"
 
 namespace mplus::kernels {
@@ -93,6 +95,24 @@ TEST_P(RetrievalTest, KeysInSeveralPlacesScoreAsOne) {
   ASSERT_EQ(at, n);
   retrieval_scores(context, blocks, o.q.data(), T, DType::bf16, d_r);
   ASSERT_TRUE(same_bits(whole.data(), parts.data(), n));
+}
+
+TEST_P(RetrievalTest, KeysOneByOneScoreAsOne) {
+  constexpr std::int64_t T = 33, d_r = 36;
+  ThreadPool pool(3);
+  Context context(pool, Numerics::exact);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::int64_t n : {0, 1, 63, 65, 2500}) {
+      const Operands o(T, n, d_r, dtype, 2.0f);
+      std::vector<float> whole(static_cast<std::size_t>(n)), single(whole.size(), -1.0f);
+      retrieval_scores(context, whole.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
+      std::vector<const std::byte*> keys;
+      for (std::int64_t j = n; j-- > 0;) keys.push_back(static_cast<const std::byte*>(o.keys.matrix().row(j)));
+      retrieval_scores(context, keys, single.data(), o.q.data(), T, dtype, d_r);
+      std::reverse(single.begin(), single.end());
+      ASSERT_TRUE(same_bits(whole.data(), single.data(), n)) << n;
+    }
+  }
 }
 
 }  // namespace
