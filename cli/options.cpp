@@ -91,10 +91,11 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
              "where they are known",
              recall_names())
       ->group(group);
-  add_choice(command, "--search", options.search,
-             "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
-             "two-level in stores so large that it pays",
-             {"auto", "exact", "two-level"})
+  add_choice(
+      command, "--search", options.search,
+      "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
+      "two-level in stores so large that it pays",
+      {"auto", "exact", "two-level"})
       ->group(group)
       ->capture_default_str();
   command

@@ -21,7 +21,7 @@ std::int64_t piece_size(const KeyBlock& block) {
   return std::clamp<std::int64_t>((block.n + 1) / 2, 64, 1024);
 }
 
-constexpr std::int64_t kGathered = 64;   // keys copied together at a time
+constexpr std::int64_t kGathered = 64;    // keys copied together at a time
 constexpr std::int64_t kItemKeys = 1024;  // of one item of work, where keys are gathered
 
 void check(std::int64_t T, DType dtype) {

@@ -21,13 +21,13 @@ class ChunkIndex {
  public:
   static constexpr std::int64_t kGroups = 4;  // of a chunk's K rows; docs/recall.md has what others gave
 
-  struct Block {                         // some neighbouring chunks of one layer
-    std::vector<std::int64_t> chunks;    // ascending, those that have rows
-    std::vector<std::uint32_t> begin;    // [chunks + 1] of each chunk in `rows`
-    std::vector<std::uint32_t> rows;     // ordinals less `first_ordinal`, by birth
+  struct Block {                       // some neighbouring chunks of one layer
+    std::vector<std::int64_t> chunks;  // ascending, those that have rows
+    std::vector<std::uint32_t> begin;  // [chunks + 1] of each chunk in `rows`
+    std::vector<std::uint32_t> rows;   // ordinals less `first_ordinal`, ascending in each chunk
     std::int64_t first_ordinal = 0;
-    std::vector<std::uint32_t> counts;   // [chunks, kGroups] rows of each group
-    std::vector<std::byte> means;        // [chunks, kGroups, d_r] as keys are stored; 0 in an empty group
+    std::vector<std::uint32_t> counts;  // [chunks, kGroups] rows of each group
+    std::vector<std::byte> means;       // [chunks, kGroups, d_r] as keys are stored; 0 in an empty group
 
     std::span<const std::uint32_t> rows_of(std::size_t chunk) const {
       return std::span(rows).subspan(begin[chunk], begin[chunk + 1] - begin[chunk]);

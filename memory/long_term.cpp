@@ -211,7 +211,7 @@ std::int64_t LongTermStore::remove_chunks(const Layout& layout, const std::set<s
 }
 
 std::shared_ptr<const ChunkIndex> LongTermStore::chunk_index(kernels::Context& context,
-                                                           const Layout& layout) const {
+                                                             const Layout& layout) const {
   const std::lock_guard lock(index_->mutex);
   if (!index_->index || !index_->index->is_of(*this))
     index_->index = std::make_shared<ChunkIndex>(context, layout, *this, index_->index.get());

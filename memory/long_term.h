@@ -66,7 +66,9 @@ class LongTermStore {
   const std::vector<SegmentUse>& segments() const { return segments_; }
   const Expiry& expiry(std::int64_t layer) const { return expiry_[static_cast<std::size_t>(layer)]; }
   // Every row's number in the life of the store is below this.
-  std::int64_t end_ordinal(std::int64_t layer) const { return next_ordinal_[static_cast<std::size_t>(layer)]; }
+  std::int64_t end_ordinal(std::int64_t layer) const {
+    return next_ordinal_[static_cast<std::size_t>(layer)];
+  }
 
   // The first level of a search (chunk_index.h), made when first asked for and then brought up to date. Forks
   // that have not been written to share it. Safe from many threads as long as nobody writes.

@@ -38,8 +38,8 @@ class Recall {
   // retriever.
   virtual std::vector<RecalledRow> rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
                                         const LayerQueries& queries) = 0;
-  // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those of
-  // every row.
+  // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those
+  // of every row.
   virtual const Votes* votes() const { return nullptr; }
   virtual std::span<const ScoredRows> scores() const { return {}; }
 };
@@ -69,7 +69,7 @@ struct RecallOptions {
   double prior_weight = 1;           // λ of hybrid
   std::uint64_t seed = 0;            // of random
   std::vector<std::int64_t> chunks;  // of oracle, best first
-  SearchOptions search;              // of the rules that put chunks in order, but vector
+  SearchOptions search = {};         // of the rules that put chunks in order, but vector
 };
 
 std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});

@@ -15,10 +15,9 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Below so many times the chunks that are scored exactly anyway, scoring all of them is faster (measured:
-// docs/recall.md).
-constexpr std::int64_t kPays = 2;
-
+// Exact search up to so many times the chunks that two levels score exactly anyway: on the safe side of where
+// it pays, since what is estimated may be missed (docs/recall.md).
+constexpr std::int64_t kPays = 4;
 
 // The mean score of a chunk's `top` best rows (0: of all), each row scoring as its group's mean key does.
 double estimated(std::span<const float> scores, std::span<const std::uint32_t> counts, std::int64_t top) {
@@ -177,8 +176,8 @@ void TwoLevelSearch::score(std::span<const std::size_t> slots) {
     const std::size_t before = layer.values.size();
     layer.values.resize(before + keys[l].size(), 0.0f);
     if (!scout_.empty() && !keys[l].empty())
-      kernels::retrieval_scores(context_, keys[l], layer.values.data() + before, scout_[l].retriever, scout_[l].T,
-                                memory_.layout().dtype, memory_.layout().retriever);
+      kernels::retrieval_scores(context_, keys[l], layer.values.data() + before, scout_[l].retriever,
+                                scout_[l].T, memory_.layout().dtype, memory_.layout().retriever);
   }
 }
 
@@ -193,6 +192,7 @@ void TwoLevelSearch::take_sample(std::int64_t chunks) {
   score(sample_);
 }
 
+// Slots not scored yet, oldest first: their rows lie in that order, more or less.
 std::vector<std::size_t> TwoLevelSearch::best(const Order& order, std::int64_t chunks) const {
   std::vector<std::size_t> taken;
   std::vector<std::int64_t> rows(layers_.size(), 0);
@@ -209,6 +209,7 @@ std::vector<std::size_t> TwoLevelSearch::best(const Order& order, std::int64_t c
     }
     if (!scored_[slot]) taken.push_back(slot);
   }
+  std::sort(taken.begin(), taken.end());
   return taken;
 }
 

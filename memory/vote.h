@@ -40,7 +40,7 @@ struct Votes {
   std::vector<double> votes;                // of each
   std::vector<bool> held;                   // of each: some layer has rows of it
   std::vector<std::vector<double>> layers;  // [L] of each chunk's z, NaN where the layer has none; if kept
-  double missing_variance = 0;  // of the votes: what those lack that were estimated (search.h)
+  double missing_variance = 0;              // of the votes: what those lack that were estimated (search.h)
 
   std::vector<std::int64_t> order() const;  // chunks by falling vote, ties older first
   bool contains(std::int64_t chunk) const;

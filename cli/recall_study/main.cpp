@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "mplus/cli/recall_study/search_study.h"
 #include "mplus/cli/recall_study/stream.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
@@ -36,6 +37,8 @@ struct Options {
   int threads = 0;
   bool table = false, places_only = false;
   std::vector<std::string> sets;
+  SearchStudy searches;
+  std::vector<std::string> more;
 };
 
 // "hybrid+2": by hybrid, with the text of the two best passages read again.
@@ -170,6 +173,25 @@ class Study {
     });
   }
 
+  // Exact search and search in two levels, with every question.
+  void search(const std::vector<Passage>& stream) {
+    std::vector<Queries> questions;
+    for_questions(stream, "scouted", [&](const Passage& passage, std::int64_t) {
+      model::ScoutStates scout = scout_for(passage);
+      Queries& queries = questions.emplace_back();
+      for (std::size_t l = 0; l < scout.layers.size(); ++l) {
+        const auto& values =
+            queries.values.emplace_back(scout.retriever[l].begin(), scout.retriever[l].end());
+        queries.layers.push_back({.T = scout.layers[l].T, .retriever = values.data()});
+      }
+    });
+    std::vector<engine::Session> others;
+    for (const std::string& file : options_.more) others.push_back(engine::Session::load(engine_, file));
+    std::vector<const memory::Memory*> real{&session_.memory()};
+    for (const engine::Session& other : others) real.push_back(&other.memory());
+    compare_searches(engine_, real, questions, options_.searches, options_.seed);
+  }
+
  private:
   template <class F>
   void for_questions(const std::vector<Passage>& stream, const char* what, F&& f) {
@@ -185,7 +207,7 @@ class Study {
     fmt::print(stderr, "\n");
   }
 
-  memory::Votes votes_on(const Passage& passage) {
+  model::ScoutStates scout_for(const Passage& passage) {
     std::string prompt = passage.question;
     if (!passage.answers.empty() && !engine_.weights().memory->prompt.empty()) {
       prompt = engine_.weights().memory->prompt;
@@ -196,8 +218,11 @@ class Study {
     model::AttentionCache cache(engine_.weights().config.layers, engine_.workspace().kv_shape());
     const model::ReadItem item{
         .tokens = tokens, .cache = &cache, .memory = &session_.memory(), .scouts_end = std::ssize(tokens)};
-    const model::ScoutStates scout = model::scout_pass(engine_.workspace(), item, model::Adapter::read);
-    return memory::vote_over_everything(engine_.context(), session_.memory(), scout.layers,
+    return model::scout_pass(engine_.workspace(), item, model::Adapter::read);
+  }
+
+  memory::Votes votes_on(const Passage& passage) {
+    return memory::vote_over_everything(engine_.context(), session_.memory(), scout_for(passage).layers,
                                         engine_.vote_options());
   }
 
@@ -261,6 +286,10 @@ int run(const Options& options) {
   Study study(options, engine, session, outcomes);
   study.write(stream, kept);
   if (!kept && !options.keep.empty()) session.save(options.keep);
+  if (!options.searches.sizes.empty()) {
+    study.search(stream);
+    return 0;
+  }
   study.place(stream);
   if (!options.places_only) study.answer(stream);
   outcomes.print();
@@ -291,6 +320,24 @@ int run_program(int argc, char** argv) {
       "every question's outcome, one JSON object a line; those that are there are not asked again");
   program.add_option("--sets", options.sets, "ask these alone; the stream stays the same")->delimiter(',');
   program.add_flag("--places", options.places_only, "only where the right passage comes, no answers");
+  program
+      .add_option("--search-sizes", options.searches.sizes,
+                  "instead: search in two levels beside exact search, in stores of so many tokens of text, "
+                  "made of the stream's chunks and of mixtures of them")
+      ->delimiter(',');
+  program.add_option("--search-more", options.more, "with it: memory files whose chunks are used as well");
+  program
+      .add_option(
+          "--search-timed", options.searches.timed,
+          "questions for which exact search is run as it is; for all others its outcome is worked out from "
+          "scores of the real tokens")
+      ->capture_default_str();
+  program
+      .add_option("--search-keep", options.searches.search.keep, "chunks scored exactly for their estimate")
+      ->capture_default_str();
+  program
+      .add_option("--search-sample", options.searches.search.sample, "chunks scored exactly to learn from")
+      ->capture_default_str();
   program.add_flag("--table", options.table, "only print the table of what --output holds");
   program.add_option("-m,--model", options.model);
   program.add_option("--delta", options.delta);

@@ -20,8 +20,7 @@ class ChunkRecall final : public Recall {
                 scout.size());
     if (rule_ != RecallRule::vector && in_two_levels(memory, options_.search)) {
       found_.emplace(context, memory, scout, options_.vote);
-      found_->run(options_.search,
-                  [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
+      found_->run(options_.search, [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
       votes_ = with_words(found_->votes(), prior);
     } else {
       score(context, memory, scout);
@@ -40,7 +39,8 @@ class ChunkRecall final : public Recall {
     }
     std::vector<RecalledRow> rows;
     const ScorePiece& scored = found_->scores(layer);
-    for (const std::int64_t row : take_by_chunk({scored.births, scored.scores}, order_, layout.K, layout.K0)) {
+    for (const std::int64_t row :
+         take_by_chunk({scored.births, scored.scores}, order_, layout.K, layout.K0)) {
       const auto at = static_cast<std::size_t>(row);
       rows.push_back({found_->id(layer, row), scored.births[at], scored.scores[at]});
     }
@@ -72,7 +72,8 @@ class ChunkRecall final : public Recall {
 
   // Under `words` every vote is 0, so the prior decides alone and its ties go to the older chunk.
   Votes with_words(Votes votes, const Prior* prior) const {
-    if (prior && rule_ == RecallRule::hybrid) return with_prior(std::move(votes), *prior, options_.prior_weight);
+    if (prior && rule_ == RecallRule::hybrid)
+      return with_prior(std::move(votes), *prior, options_.prior_weight);
     if (prior && rule_ == RecallRule::words) return with_prior(std::move(votes), *prior, 1);
     return votes;
   }

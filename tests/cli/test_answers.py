@@ -58,6 +58,9 @@ class Answers(TinyModelTest):
         for rule in ("hybrid", "consensus", "words", "per-layer", "random", "attention"):
             report = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", "--recall", rule, *self.model)
             self.assertEqual(sum(chunk["rows_recalled"] for chunk in report["why"]), 2 * 16, rule)  # L · K0
+            by_chunks = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", "--recall", rule,
+                                    "--search", "two-level", *self.model)
+            self.assertEqual(by_chunks["why"], report["why"])  # few chunks: all of them are scored
         oracle = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", "--recall", "oracle",
                              "--recall-chunks", "1,0", *self.model)
         self.assertEqual({c["chunk"] for c in oracle["why"] if c["rows_recalled"]}, {0, 1})

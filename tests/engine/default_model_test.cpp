@@ -148,5 +148,53 @@ TEST_F(DefaultModel, FastArithmeticStaysClose) {
   EXPECT_NEAR(difference / static_cast<double>(fast.nll.size()), 0.0, 0.05);
 }
 
+// What the scouts of a read ask in the lowest layer, where a token's query follows from the token alone.
+class Asked final : public memory::Recall {
+ public:
+  explicit Asked(std::vector<float>& queries) : queries_(queries) {}
+  bool wants_scout() const override { return true; }
+  void plan(kernels::Context&, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
+            const memory::Prior*) override {
+    queries_.assign(scout[0].retriever, scout[0].retriever + scout[0].T * memory.layout().retriever);
+  }
+  std::vector<memory::RecalledRow> rows(kernels::Context&, const memory::Memory&, std::int64_t,
+                                        const memory::LayerQueries&) override {
+    return {};
+  }
+
+ private:
+  std::vector<float>& queries_;
+};
+
+TEST_F(DefaultModel, InAConversationTheNewestMessageAsks) {
+  Session session(*engine_);
+  std::string text;
+  for (int i = 0; i < 17; ++i) text += kFacts;  // more than short-term memory holds
+  session.remember(text, "facts.txt");
+  ASSERT_GT(session.memory().long_term().size(0), 0);
+  std::vector<float> queries;
+  std::string words;
+  GenerateOptions options;
+  options.max_tokens = 3;
+  options.recall_strategy = [&] { return std::make_unique<Asked>(queries); };
+  options.words = [&](std::string_view question) {
+    words = question;
+    return [](std::int64_t) { return 0.0; };
+  };
+  const char* message = "Where is the map kept?";
+  session.generate(message, options);  // a plain prompt asks with all its tokens
+  const std::vector<float> alone = queries;
+  EXPECT_EQ(std::ssize(alone),
+            std::ssize(engine_->tokenizer().encode(message)) * engine_->layout().retriever);
+  session.say("Good morning. The cat of the baker is called Muffin.", options);
+  EXPECT_NE(queries, alone);
+  session.say(message, options);
+  EXPECT_EQ(queries, alone);  // neither the template's tokens nor what was said before
+  EXPECT_EQ(words, message);
+  options.reread = 1;
+  session.say(message, options);
+  EXPECT_EQ(queries, alone);  // nor what is read again
+}
+
 }  // namespace
 }  // namespace mplus::engine

@@ -107,7 +107,8 @@ TEST_P(RetrievalTest, KeysOneByOneScoreAsOne) {
       std::vector<float> whole(static_cast<std::size_t>(n)), single(whole.size(), -1.0f);
       retrieval_scores(context, whole.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
       std::vector<const std::byte*> keys;
-      for (std::int64_t j = n; j-- > 0;) keys.push_back(static_cast<const std::byte*>(o.keys.matrix().row(j)));
+      for (std::int64_t j = n; j-- > 0;)
+        keys.push_back(static_cast<const std::byte*>(o.keys.matrix().row(j)));
       retrieval_scores(context, keys, single.data(), o.q.data(), T, dtype, d_r);
       std::reverse(single.begin(), single.end());
       ASSERT_TRUE(same_bits(whole.data(), single.data(), n)) << n;

@@ -110,10 +110,10 @@ class SearchTest : public ::testing::Test {
     const Question asked(question);
     const auto recalled = make_recall(rule, how);
     const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
-    recalled->plan(
-        context, memory,
-        recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout) : std::span<const LayerQueries>(),
-        &prior);
+    recalled->plan(context, memory,
+                   recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout)
+                                           : std::span<const LayerQueries>(),
+                   &prior);
     Result result{.rows = {}, .votes = *recalled->votes()};
     for (std::int64_t l = 0; l < kLayers; ++l)
       result.rows.push_back(recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]));
@@ -133,7 +133,8 @@ class SearchTest : public ::testing::Test {
 constexpr RecallRule kRules[] = {RecallRule::consensus, RecallRule::hybrid, RecallRule::words,
                                  RecallRule::oracle};
 
-void expect_same(const std::vector<std::vector<RecalledRow>>& a, const std::vector<std::vector<RecalledRow>>& b) {
+void expect_same(const std::vector<std::vector<RecalledRow>>& a,
+                 const std::vector<std::vector<RecalledRow>>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t l = 0; l < a.size(); ++l) {
     ASSERT_EQ(a[l].size(), b[l].size());
@@ -153,7 +154,7 @@ TEST_F(SearchTest, NamesLeadToTheWaysOfSearching) {
 
 TEST_F(SearchTest, AutomaticIsExactUntilItPays) {
   SearchOptions options{.keep = 8, .sample = 4};
-  EXPECT_FALSE(in_two_levels(written(12), options));
+  EXPECT_FALSE(in_two_levels(written(40), options));
   EXPECT_TRUE(in_two_levels(written(60), options));
   options.search = Search::exact;
   EXPECT_FALSE(in_two_levels(written(60), options));
@@ -260,7 +261,8 @@ TEST_F(SearchTest, LoadedBirthsMayBeNegativeFarApartAndCollide) {
   const Layout layout = layout_of();
   Rows rows(layout, 40);
   std::vector<float> key(kWidth, 0.25f), other(4, 0.0f);
-  for (const std::int64_t birth : std::vector<std::int64_t>{-1, -1, -1, -1'000'000'000, -77, 5, 5, 4'000'000'000'000})
+  for (const std::int64_t birth :
+       std::vector<std::int64_t>{-1, -1, -1, -1'000'000'000, -77, 5, 5, 4'000'000'000'000})
     rows.append(layout, NewRows{other.data(), other.data(), other.data(), key.data(), 1}, birth);
   auto owner = std::make_shared<Rows>(std::move(rows));
   LongTermStore store(layout);
@@ -288,7 +290,8 @@ TEST_F(SearchTest, FindsWhatFitsAmongMany) {
     for (std::int64_t row = 0; row < kK; ++row)
       for (std::int64_t i = 0; i < kWidth; ++i) {
         float sum = 0;
-        for (std::int64_t t = 0; t < 5; ++t) sum += asked.queries[l][static_cast<std::size_t>(t * kWidth + i)];
+        for (std::int64_t t = 0; t < 5; ++t)
+          sum += asked.queries[l][static_cast<std::size_t>(t * kWidth + i)];
         keys[l].push_back(sum);
       }
     rows.push_back({other.data(), other.data(), other.data(), keys[l].data(), kK});
