@@ -9,9 +9,9 @@
 #include <functional>
 #include <random>
 
+#include "mplus/core/drops.h"
 #include "mplus/core/error.h"
 #include "mplus/kernels/retrieval.h"
-#include "mplus/memory/drops.h"
 
 namespace mplus::recall_study {
 namespace {
@@ -49,8 +49,7 @@ std::vector<std::int64_t> store_order(const memory::Layout& layout, std::uint64_
   std::vector<std::int64_t> slots, stored;
   for (std::int64_t u = 0; u < updates; ++u) {
     const auto n = std::ssize(slots);
-    const auto drops =
-        memory::choose_drops(seed, layer, u, n, std::max<std::int64_t>(0, n + layout.K - layout.N));
+    const auto drops = choose_drops(seed, layer, u, n, std::max<std::int64_t>(0, n + layout.K - layout.N));
     for (std::size_t i = 0; i < drops.size(); ++i) {
       stored.push_back(slots[static_cast<std::size_t>(drops[i])]);
       slots[static_cast<std::size_t>(drops[i])] = -1;
