@@ -33,12 +33,13 @@ scripts/fetch_model.sh
 
 mplus=build/release/cli/mplus
 story=examples/story/winter_light.txt
-memory=build/demo/winter_light.safetensors
+novel=examples/story/prisoner_of_zenda.txt # read after it: four fifths of all that is read
+memory=build/demo/story.safetensors
 mkdir -p build/demo
 rm -f "$memory"
 
-step "Reading $story into $memory"
-"$mplus" remember "$story" --memory "$memory"
+step "Reading $story and then $novel into $memory"
+"$mplus" remember "$story" "$novel" --memory "$memory"
 
 step "Questions about its first page, each in a new process that has only the memory"
 while IFS=$'\t' read -r question answer; do

@@ -1,4 +1,4 @@
-"""The main job, with the default model: a story is read once, and later processes answer about its first page."""
+"""The main job, with the default model: 20,000 tokens are read once, and later processes answer about the first page."""
 import os
 
 from program import ROOT, ProgramTest, default_model, main, plain_environment
@@ -17,8 +17,9 @@ class Story(ProgramTest):
             self.environment["MPLUS_MODEL"] = str(default_model())
 
     def test_it_remembers(self):
-        report = self.report("remember", STORY / "winter_light.txt", "--memory", "m.safetensors")
-        self.assertEqual((report["tokens"], report["updates"]), (4927, 20))
+        report = self.report("remember", STORY / "winter_light.txt", STORY / "prisoner_of_zenda.txt", "--memory",
+                             "m.safetensors")
+        self.assertEqual((report["tokens"], report["updates"]), (21553, 85))
         pairs = [line.split("\t") for line in (STORY / "questions.txt").read_text().splitlines() if line]
         right = 0
         for question, answer in pairs:
