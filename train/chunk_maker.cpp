@@ -25,12 +25,13 @@ enum : std::uint32_t {
 constexpr std::int64_t kShortest = 16;  // tokens of a short chunk
 constexpr float kEach = 0.2f;           // weight of targets where nearly every token is one
 constexpr std::int64_t kLongestAnswer = 24;
-constexpr std::int64_t kMostFacts = 24;  // that a chunk may tell
-constexpr std::uint32_t kParts = 32;     // of a world; the last one is never told
-constexpr double kInsideText = 1. / 3;   // chunks of facts that stand inside other text
-constexpr double kTerse = 0.4;           // chunks of facts told in the fewest words: more of them fit
-constexpr double kTextGoesOn = 0.5;      // chunks of text that go on where the one before stopped
-constexpr double kTelling = 0.6;         // turns of a conversation that tell something
+constexpr std::int64_t kMostFacts = 24;    // that a chunk may tell
+constexpr std::int64_t kLongestLife = 40;  // updates that a document should last for
+constexpr std::uint32_t kParts = 32;       // of a world; the last one is never told
+constexpr double kInsideText = 1. / 3;     // chunks of facts that stand inside other text
+constexpr double kTerse = 0.4;             // chunks of facts told in the fewest words: more of them fit
+constexpr double kTextGoesOn = 0.5;        // chunks of text that go on where the one before stopped
+constexpr double kTelling = 0.6;           // turns of a conversation that tell something
 
 void append(std::vector<std::int32_t>& to, const std::vector<std::int32_t>& tokens) {
   to.insert(to.end(), tokens.begin(), tokens.end());
@@ -145,14 +146,22 @@ std::vector<std::int32_t> ChunkMaker::cut(const std::vector<std::int32_t>& token
 ChunkMaker::Spot ChunkMaker::draw_text(Random& random, std::int64_t span) const {
   const std::size_t set = random.pick(material_.text_weights);
   const TextSet& text = material_.texts[set];
-  // Held-out documents are never drawn from; a span may run on into the next document.
+  // A span may run on into the next documents, but not into held-out ones.
+  const auto document_at = [&](std::int64_t token) {
+    return std::upper_bound(text.starts.begin(), text.starts.end(), token) - text.starts.begin() - 1;
+  };
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
-    const std::int64_t at = random.below(size(text.tokens));
-    const auto next = std::upper_bound(text.starts.begin(), text.starts.end(), at);
-    const auto document = static_cast<std::size_t>(next - text.starts.begin()) - 1;
-    if (held_out(text, static_cast<std::int64_t>(document))) continue;
-    return {set, std::max(text.starts[document], std::min(at, *next - span))};
+    const std::int64_t at = random.below(size(text.tokens)), first = document_at(at);
+    const auto begins = text.starts[static_cast<std::size_t>(first)];
+    const auto ends = text.starts[static_cast<std::size_t>(first) + 1];
+    const std::int64_t start = std::max(begins, std::min(at, ends - span));
+    if (start + span > size(text.tokens) && span <= size(text.tokens))
+      continue;  // behind the end comes the beginning
+    const std::int64_t last = document_at(std::min(start + span, size(text.tokens)) - 1);
+    bool trained = true;
+    for (std::int64_t document = first; document <= last; ++document) trained &= !held_out(text, document);
+    if (trained) return {set, start};
   }
   return {set, 0};
 }
@@ -160,7 +169,7 @@ ChunkMaker::Spot ChunkMaker::draw_text(Random& random, std::int64_t span) const 
 ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
   if (is_document(id)) {
     Random draw = random(kText, {.life = id.life, .stream = id.stream});
-    Spot spot = draw_text(draw, 16 * options_.length);
+    Spot spot = draw_text(draw, kLongestLife * options_.length);
     for (std::uint32_t u = 0; u < id.update; ++u) spot.start += length(id.life, u);
     return spot;
   }

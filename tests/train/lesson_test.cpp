@@ -178,6 +178,19 @@ TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
   EXPECT_TRUE(std::equal(next->tokens.begin(), next->tokens.end(), second.tokens.begin()));
 }
 
+TEST(TrainChunks, NoTextRunsOnIntoAHeldOutDocument) {
+  Material some = material();
+  some.texts[0].hashes = {1, 100, 3};  // the second is held out
+  ChunkOptions options = of_kind(Kind::text);
+  options.length = 64;
+  const ChunkMaker maker(some, options, 4);
+  for (std::uint32_t stream = 0; stream < 300; ++stream) {
+    const Chunk chunk = maker.chunk({.stream = stream});
+    for (std::int64_t t = chunk.start; t < chunk.start + 64; ++t)
+      EXPECT_FALSE(t >= some.texts[0].starts[1] && t < some.texts[0].starts[2]) << chunk.start;
+  }
+}
+
 TEST(TrainChunks, APassageReadAgainStandsInFrontOfTheQuestion) {
   for (const Kind kind : {Kind::passage, Kind::chat}) {
     const ChunkMaker maker(shared(), of_kind(kind), 3);
