@@ -166,6 +166,13 @@ ChunkMaker::Spot ChunkMaker::draw_text(Random& random, std::int64_t span) const 
   return {set, 0};
 }
 
+bool ChunkMaker::goes_on(const ChunkId& id) const {
+  if (id.update == 0 || kind(id) != Kind::text) return false;
+  return is_document(id) ||
+         (random(kContinues, id).chance(kTextGoesOn) &&
+          kind({.life = id.life, .update = id.update - 1, .stream = id.stream}) == Kind::text);
+}
+
 ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
   if (is_document(id)) {
     Random draw = random(kText, {.life = id.life, .stream = id.stream});
@@ -173,13 +180,11 @@ ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
     for (std::uint32_t u = 0; u < id.update; ++u) spot.start += length(id.life, u);
     return spot;
   }
-  if (id.update > 0 && random(kContinues, id).chance(kTextGoesOn)) {
+  if (goes_on(id)) {
     const ChunkId before{.life = id.life, .update = id.update - 1, .stream = id.stream};
-    if (kind(before) == Kind::text) {
-      Spot spot = text_spot(before);
-      spot.start += length(id.life, before.update);
-      return spot;
-    }
+    Spot spot = text_spot(before);
+    spot.start += length(id.life, before.update);
+    return spot;
   }
   Random draw = random(kText, id);
   return draw_text(draw, 4 * options_.length);
@@ -466,12 +471,36 @@ std::optional<Window> ChunkMaker::ask_rest(const Chunk& chunk, Random& random, s
 
 std::optional<Window> ChunkMaker::follow_document(const ChunkId& id, std::int64_t length) const {
   if (!is_document(id)) return std::nullopt;
+  return what_follows(id, length);
+}
+
+std::optional<Window> ChunkMaker::come_back(const ChunkId& id, std::uint32_t newest,
+                                            std::int64_t length) const {
+  const ChunkId next{.life = id.life, .update = id.update + 1, .stream = id.stream};
+  if (kind(id) != Kind::text || (next.update <= newest && goes_on(next))) return std::nullopt;
+  Window window = what_follows(id, length);
+  window.update = id.update;
+  return window;
+}
+
+Window ChunkMaker::what_follows(const ChunkId& id, std::int64_t length) const {
   const Spot spot = text_spot(id);
   Window window;
   window.tokens =
       cut(material_.texts[spot.set].tokens, spot.start + this->length(id.life, id.update), length);
   window.weight.assign(window.tokens.size(), kEach);
   window.asks_to = length;
+  return window;
+}
+
+Window ChunkMaker::repeat(const ChunkId& id) const {
+  Window window;
+  window.tokens = material_.tokenizer.encode("Repeat:");
+  window.weight.assign(window.tokens.size(), kOtherWeight);
+  window.asks_to = size(window.tokens);
+  append(window.tokens, chunk(id).tokens);
+  window.weight.resize(window.tokens.size(), kEach);
+  window.update = id.update;
   return window;
 }
 

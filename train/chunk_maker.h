@@ -82,6 +82,10 @@ class ChunkMaker {
                             bool several) const;
   // What follows the chunk of a stream that writes a document, every token a target; other streams: none.
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
+  // What comes after a chunk of running text that was left there: the chunk written next is about something
+  // else. None: it was gone on with (up to update `newest`), or is no running text.
+  std::optional<Window> come_back(const ChunkId& id, std::uint32_t newest, std::int64_t length) const;
+  Window repeat(const ChunkId& id) const;  // the whole chunk, behind the word that asks for it
   // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
   void reread(Window& window, const ChunkId& id) const;
   // About what no chunk tells, half of them things of the kinds and names that this life's chunks tell of.
@@ -97,6 +101,7 @@ class ChunkMaker {
   };
   Random random(std::uint32_t purpose, const ChunkId& id) const;
   bool is_document(const ChunkId& id) const;
+  bool goes_on(const ChunkId& id) const;  // with the text of the update before
   std::optional<MadeFact> change(const ChunkId& id) const;
   World world(std::uint32_t life, std::uint32_t part) const;
   std::vector<MadeFact> facts_to_tell(const ChunkId& id) const;
@@ -113,6 +118,7 @@ class ChunkMaker {
   std::optional<Window> ask_passage(const Chunk& chunk, Random& random, std::int64_t most,
                                     bool several) const;
   std::optional<Window> ask_cloze(const Chunk& chunk, Random& random, std::int64_t most, bool several) const;
+  Window what_follows(const ChunkId& id, std::int64_t length) const;
   std::optional<Window> ask_rest(const Chunk& chunk, Random& random, std::int64_t most) const;
   Window question(const std::string& question, const std::string& answer, bool in_chat, Random& random) const;
   Window turn(const std::string& user, const std::string& assistant, Random& random) const;

@@ -9,7 +9,7 @@ namespace mplus::train {
 namespace {
 
 // Purposes of draws, apart from those of chunks.
-enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread };
+enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 
@@ -23,7 +23,9 @@ enum Task : std::uint8_t {
   next_text,
   unknown,
   talk,
-  cloze
+  cloze,
+  revisit,
+  repeat
 };
 
 Task task_of(Kind kind) {
@@ -64,8 +66,10 @@ Read collate(std::vector<Window> windows, std::vector<std::uint8_t> tasks) {
 }  // namespace
 
 const std::vector<std::string_view>& task_names() {
-  static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage", "chat",
-                                                      "rest",  "next",    "unknown", "talk",    "cloze"};
+  static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage",
+                                                      "chat",  "rest",    "next",    "unknown",
+                                                      "talk",  "cloze",   "revisit", "repeat"};
+  MPLUS_CHECK(names.size() == repeat + 1, "{} names for {} tasks", names.size(), repeat + 1);
   return names;
 }
 
@@ -189,9 +193,11 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
   std::vector<std::int64_t> distractors;
   const auto total = plan.updates + static_cast<std::uint32_t>(plan.writes), newest = total - 1;
   // All streams alike: long windows beside short ones would be padding.
-  const bool again =
-      Random(seed_, {.purpose = kReread, .life = number, .update = static_cast<std::uint32_t>(step)})
-          .chance(options_.reread);
+  const auto chance = [&](std::uint32_t purpose, double share) {
+    return Random(seed_, {.purpose = purpose, .life = number, .update = static_cast<std::uint32_t>(step)})
+        .chance(share);
+  };
+  const bool again = chance(kReread, options_.reread), repeats = chance(kRepeat, options_.repeat);
   for (auto b = static_cast<std::uint32_t>(share_.first(options_.streams)); b < share_.end(options_.streams);
        ++b) {
     Random draw(seed_,
@@ -199,7 +205,12 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
     std::optional<Window> window;
     std::uint8_t task = unknown;
     Kind asked_kind = Kind::text;
-    if (draw.chance(options_.next)) {
+    if (repeats) {
+      window = maker_.repeat(
+          {.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(total)), .stream = b});
+      task = repeat;
+    }
+    if (!window && draw.chance(options_.next)) {
       window = maker_.follow_document({.life = plan.life, .update = newest, .stream = b}, options_.window);
       task = next_text;
     }
@@ -212,6 +223,13 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       task = unknown;
     }
     constexpr int kTries = 4;
+    const bool comes_back = !window && plan.updates > 0 && draw.chance(options_.revisit);
+    for (int i = 0; i < kTries && comes_back && !window; ++i) {
+      const ChunkId id{
+          .life = plan.life, .update = static_cast<std::uint32_t>(draw.below(plan.updates)), .stream = b};
+      window = maker_.come_back(id, newest, options_.window);
+      task = revisit;
+    }
     for (int i = 0; i < kTries && !window; ++i) {
       const bool old = plan.updates > 0 && draw.chance(options_.older);
       const auto update =
@@ -237,7 +255,7 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       if (maker_.kind({.life = plan.life, .update = update, .stream = b}) == asked_kind) break;
     }
     constexpr double kRightPassage = 0.9;
-    if (again && window->update >= 0 && task != rest) {
+    if (again && window->update >= 0 && task != rest && task != revisit && task != repeat) {
       const bool right = other < 0 || draw.chance(kRightPassage);
       maker_.reread(*window, {.life = plan.life,
                               .update = static_cast<std::uint32_t>(right ? window->update : other),

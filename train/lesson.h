@@ -30,6 +30,8 @@ struct LessonOptions {
   double next = .5;      // of streams that write a document: reads of what follows, not of what was written
   double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
   double several = .5;  // windows with several questions in a row
+  double revisit = 0;  // reads of living streams that come back to a text left earlier, to see how it went on
+  double repeat = 0;   // reads that ask for a chunk word by word
 };
 
 // A window of every stream, filled up to the same length.

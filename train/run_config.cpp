@@ -105,6 +105,8 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("unknown", lesson.unknown);
   keys.take("talk", lesson.talk);
   keys.take("reread", lesson.reread);
+  keys.take("revisit", lesson.revisit);
+  keys.take("repeat", lesson.repeat);
   keys.take("next", lesson.next);
   keys.take("most_new", lesson.most_new);
   keys.take_list("lives", lesson.lives);
@@ -141,6 +143,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
     }
   }
   keys.take("store", stage.step.store);
+  keys.take("gradient", stage.step.gradient);
   keys.take("recall", stage.step.recall);
   keys.take("right", stage.step.right);
   keys.take("retriever_loss", stage.step.retriever_loss);

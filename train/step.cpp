@@ -8,6 +8,8 @@
 namespace mplus::train {
 namespace {
 
+enum : std::uint32_t { kThroughWrites = 63, kRecalls };  // purposes of draws; kRecalls and up: of each read
+
 // A read on the device, with the positions whose successor is a target.
 struct DeviceRead {
   Tensor tokens;              // [B, T], int64
@@ -111,6 +113,9 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     std::optional<StreamMemory>& own = lesson.memory == MemoryUse::live ? live : fresh;
     if (lesson.begins) own.emplace(model, B, lesson.memory == MemoryUse::live ? options.store : 0);
     memory = &own.value();
+    const bool through_writes =
+        Random(static_cast<std::uint64_t>(lesson.step), {.purpose = kThroughWrites}).chance(options.gradient);
+    const torch::AutoGradMode mode(through_writes && torch::GradMode::is_enabled());
     const PassWeights writing = merge(model, Adapter::write);
     for (const std::vector<std::int32_t>& tokens : lesson.writes) {
       const Tensor chunk =
@@ -127,7 +132,7 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     ReadRequest request{.tokens = asked.tokens, .memory = memory, .slots = memory ? &slots : nullptr};
     // Which reads recall is drawn on the host: shapes depend on it.
     Random draw(static_cast<std::uint64_t>(lesson.step),
-                {.purpose = 64 + static_cast<std::uint32_t>(losses.size())});
+                {.purpose = kRecalls + static_cast<std::uint32_t>(losses.size())});
     if (memory && memory->stored() > 0 && draw.chance(options.recall))
       request.recall = recall_chunks(model, *memory, lesson, asked, options.right);
     request.keep_normed = memory && options.retriever_loss > 0;
@@ -142,6 +147,14 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
       loss = loss + options.retriever_loss *
                         retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}),
                                        right, processes);
+      // The second one asks with the newest rows: once a step, and what they were written from is right.
+      if (model.memory.has_encoder_query && losses.empty()) {
+        std::vector<Tensor> newest;
+        for (std::int64_t l = 0; l < model.config.layers; ++l)
+          newest.push_back(memory->births(l).floor_divide(model.memory.K) == memory->updates() - 1);
+        loss = loss + options.retriever_loss *
+                          retriever_loss(encoder_slot_scores(model, *memory), newest, processes);
+      }
     }
     losses.push_back(loss);
   }

@@ -178,6 +178,36 @@ TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
   EXPECT_TRUE(std::equal(next->tokens.begin(), next->tokens.end(), second.tokens.begin()));
 }
 
+TEST(TrainChunks, ATextIsComeBackToOnlyWhereItWasLeft) {
+  const ChunkMaker maker(shared(), of_kind(Kind::text), 3);
+  const std::vector<std::int32_t>& all = shared().texts[0].tokens;
+  int left = 0, gone_on = 0;
+  for (std::uint32_t stream = 0; stream < 60; ++stream) {
+    const ChunkId id{.stream = stream};
+    const Chunk chunk = maker.chunk(id), next = maker.chunk({.update = 1, .stream = stream});
+    const std::int64_t end = chunk.start + static_cast<std::int64_t>(chunk.tokens.size());
+    const auto window = maker.come_back(id, 1, 20);
+    EXPECT_EQ(window.has_value(), next.start != end);
+    ++(window ? left : gone_on);
+    if (!window) continue;
+    for (std::size_t t = 0; t < 20; ++t)
+      EXPECT_EQ(window->tokens[t], all[(static_cast<std::size_t>(end) + t) % all.size()]);
+    EXPECT_EQ(window->update, 0);
+  }
+  EXPECT_GT(left, 10);
+  EXPECT_GT(gone_on, 10);
+}
+
+TEST(TrainChunks, ARepeatedChunkIsSaidWhole) {
+  const ChunkMaker maker(shared(), of_kind(Kind::facts), 3);
+  const ChunkId id{.stream = 2};
+  const Window window = maker.repeat(id);
+  const std::vector<std::int32_t> said(window.tokens.begin() + window.asks_to, window.tokens.end());
+  EXPECT_EQ(said, maker.chunk(id).tokens);
+  EXPECT_GT(window.weight[static_cast<std::size_t>(window.asks_to)],
+            window.weight[static_cast<std::size_t>(window.asks_to) - 1]);
+}
+
 TEST(TrainChunks, NoTextRunsOnIntoAHeldOutDocument) {
   Material some = material();
   some.texts[0].hashes = {1, 100, 3};  // the second is held out
