@@ -43,8 +43,9 @@ build() { # PRESET
   cmake --preset "$1" -DMPLUS_TESTS=ON && cmake --build --preset "$1" -j "$jobs"
 }
 
-build_trainer() {
-  cmake --preset train -DMPLUS_TESTS=ON && cmake --build --preset train -j "$jobs" --target train_test train_model_test mplus-train
+build_trainer() { # its tests hold it against the mplus of the release build
+  cmake --preset train -DMPLUS_TESTS=ON -DMPLUS_TEST_PROGRAM="$here/build/release/cli/mplus" &&
+    cmake --build --preset train -j "$jobs" --target train_test train_model_test train_processes_test mplus-train
 }
 
 run_tests() { # PRESET [CTEST OPTION…]

@@ -11,8 +11,8 @@
 
 #include "mplus/core/error.h"
 #include "mplus/train/evaluate_command.h"
-#include "mplus/train/processes.h"
-#include "mplus/train/run.h"
+#include "mplus/train/processes/processes.h"
+#include "mplus/train/run/run.h"
 
 namespace {
 

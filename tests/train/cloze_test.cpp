@@ -1,5 +1,5 @@
 // Questions made from text.
-#include "mplus/train/cloze.h"
+#include "mplus/train/lessons/cloze.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "mplus/core/file.h"
 #include "mplus/io/json.h"
-#include "mplus/train/recall.h"
+#include "mplus/train/model/recall.h"
 
 namespace mplus::train {
 namespace {

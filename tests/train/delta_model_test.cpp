@@ -6,9 +6,9 @@
 
 #include "../io/default_model.h"
 #include "golden_case.h"
-#include "mplus/train/losses.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/losses.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/write_pass.h"
 
 namespace mplus::train {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "mplus/train/evaluation/reader.h"
 #include "mplus/train/evaluation/search.h"
-#include "mplus/train/recall.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/recall.h"
+#include "mplus/train/model/write_pass.h"
 #include "tiny_model.h"
 
 namespace mplus::train {

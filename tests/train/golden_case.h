@@ -12,7 +12,7 @@
 #include "mplus/core/file.h"
 #include "mplus/io/dequantise.h"
 #include "mplus/io/safetensors.h"
-#include "mplus/train/load.h"
+#include "mplus/train/model/load.h"
 #include "mplus/train/torch.h"
 
 namespace mplus::train {

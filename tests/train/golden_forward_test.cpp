@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "golden_case.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/write_pass.h"
 
 namespace mplus::train {
 namespace {

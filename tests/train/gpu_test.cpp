@@ -2,8 +2,8 @@
 // values and gradients. Skipped, aloud, where there is no GPU.
 #include <gtest/gtest.h>
 
-#include "mplus/train/decoder_layer.h"
-#include "mplus/train/vote_scores.h"
+#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/run/vote_scores.h"
 
 namespace mplus::train {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <functional>
 
-#include "mplus/train/load.h"
-#include "mplus/train/losses.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/load.h"
+#include "mplus/train/model/losses.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/write_pass.h"
 #include "tiny_model.h"
 
 namespace mplus::train {

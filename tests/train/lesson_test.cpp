@@ -6,8 +6,8 @@
 #include <string>
 
 #include "../io/tokenizer_fixtures.h"
-#include "mplus/train/lesson.h"
-#include "mplus/train/lesson_queue.h"
+#include "mplus/train/lessons/lesson.h"
+#include "mplus/train/lessons/lesson_queue.h"
 
 namespace mplus::train {
 namespace {

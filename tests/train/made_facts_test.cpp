@@ -1,6 +1,6 @@
 // Made-up facts: what each must be, how varied they are, and that they share nothing with the evaluation
 // sets.
-#include "mplus/train/made_facts.h"
+#include "mplus/train/lessons/made_facts.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/train/run_config.h"
+#include "mplus/train/run/run_config.h"
 
 namespace mplus::train {
 namespace {

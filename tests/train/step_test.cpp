@@ -1,5 +1,5 @@
 // A lesson's loss: what it reaches, and what not.
-#include "mplus/train/step.h"
+#include "mplus/train/run/step.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Laws of batched streams: neighbours do not matter, rows are neither lost nor doubled, memory starts empty.
 #include <gtest/gtest.h>
 
-#include "mplus/train/losses.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/losses.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/write_pass.h"
 #include "tiny_model.h"
 
 namespace mplus::train {

@@ -1,7 +1,7 @@
 // A random model of a few hundred numbers, in any float type, without files.
 #pragma once
 
-#include "mplus/train/model.h"
+#include "mplus/train/model/model.h"
 
 namespace mplus::train {
 

@@ -1,4 +1,4 @@
-#include "mplus/train/token_data.h"
+#include "mplus/train/lessons/token_data.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/train/checkpoint.h"
-#include "mplus/train/losses.h"
-#include "mplus/train/new_delta.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/losses.h"
+#include "mplus/train/model/new_delta.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/write_pass.h"
+#include "mplus/train/run/checkpoint.h"
 #include "tiny_model.h"
 
 namespace mplus::train {

@@ -10,9 +10,9 @@
 #include "mplus/core/file.h"
 #include "mplus/core/float16.h"
 #include "mplus/io/safetensors.h"
-#include "mplus/train/packed_moments.h"
-#include "mplus/train/random.h"
-#include "mplus/train/travel.h"
+#include "mplus/train/lessons/random.h"
+#include "mplus/train/run/packed_moments.h"
+#include "mplus/train/run/travel.h"
 
 namespace mplus::train {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/train/upload.h"
+#include "mplus/train/model/upload.h"
 
 namespace mplus::train {
 namespace {

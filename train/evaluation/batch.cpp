@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "mplus/train/recall.h"
-#include "mplus/train/upload.h"
+#include "mplus/train/model/recall.h"
+#include "mplus/train/model/upload.h"
 
 namespace mplus::train {
 

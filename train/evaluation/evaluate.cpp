@@ -10,9 +10,9 @@
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
 #include "mplus/train/evaluation/batch.h"
-#include "mplus/train/recall.h"
-#include "mplus/train/upload.h"
-#include "mplus/train/write_pass.h"
+#include "mplus/train/model/recall.h"
+#include "mplus/train/model/upload.h"
+#include "mplus/train/model/write_pass.h"
 
 namespace mplus::train {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "mplus/train/evaluation/answers.h"
 #include "mplus/train/evaluation/plan.h"
-#include "mplus/train/model.h"
+#include "mplus/train/model/model.h"
 
 namespace mplus::train {
 

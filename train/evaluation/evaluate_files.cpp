@@ -8,7 +8,7 @@
 #include "mplus/io/gguf.h"
 #include "mplus/io/hash.h"
 #include "mplus/train/evaluation/evaluate.h"
-#include "mplus/train/load.h"
+#include "mplus/train/model/load.h"
 
 namespace mplus::train {
 namespace {

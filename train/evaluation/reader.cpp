@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mplus/train/upload.h"
+#include "mplus/train/model/upload.h"
 
 namespace mplus::train {
 namespace {

@@ -6,10 +6,10 @@
 #include <functional>
 #include <vector>
 
-#include "mplus/train/decoder_layer.h"
-#include "mplus/train/model.h"
-#include "mplus/train/read_pass.h"
-#include "mplus/train/stream_memory.h"
+#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/model.h"
+#include "mplus/train/model/read_pass.h"
+#include "mplus/train/model/stream_memory.h"
 
 namespace mplus::train {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "mplus/train/decoder_layer.h"
-#include "mplus/train/recall.h"
+#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/recall.h"
 
 namespace mplus::train {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "mplus/train/model.h"
-#include "mplus/train/stream_memory.h"
+#include "mplus/train/model/model.h"
+#include "mplus/train/model/stream_memory.h"
 
 namespace mplus::train {
 

@@ -1,0 +1,273 @@
+#include "mplus/train/lessons/lesson.h"
+
+#include <algorithm>
+#include <array>
+
+#include "mplus/core/error.h"
+
+namespace mplus::train {
+namespace {
+
+// Purposes of draws, apart from those of chunks.
+enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat };
+// Lives of fresh memories and of living streams are numbered apart.
+constexpr std::uint32_t kFreshLives = 1u << 31;
+
+enum Task : std::uint8_t {
+  plain_text,
+  in_context,
+  facts,
+  passage,
+  chat,
+  rest,
+  next_text,
+  unknown,
+  talk,
+  cloze,
+  revisit,
+  repeat
+};
+
+Task task_of(Kind kind) {
+  switch (kind) {
+    case Kind::facts:
+      return facts;
+    case Kind::passage:
+      return passage;
+    case Kind::chat:
+      return chat;
+    case Kind::text:
+      break;
+  }
+  return rest;
+}
+
+// Windows of different lengths side by side. Padding has weight 0 and comes last, where no token sees it.
+Read collate(std::vector<Window> windows, std::vector<std::uint8_t> tasks) {
+  Read read;
+  const std::size_t B = windows.size();
+  for (const Window& w : windows) read.T = std::max(read.T, static_cast<std::int64_t>(w.tokens.size()));
+  const auto T = static_cast<std::size_t>(read.T);
+  read.tokens.assign(B * T, 0);
+  read.weight.assign(B * T, 0);
+  for (std::size_t b = 0; b < B; ++b) {
+    const Window& w = windows[b];
+    std::copy(w.tokens.begin(), w.tokens.end(), read.tokens.begin() + static_cast<std::ptrdiff_t>(b * T));
+    std::copy(w.weight.begin(), w.weight.end(), read.weight.begin() + static_cast<std::ptrdiff_t>(b * T));
+    read.from.push_back(w.asks_from);
+    read.to.push_back(std::max(w.asks_to, w.asks_from + 1));
+    read.update.push_back(w.update);
+  }
+  read.distractor.assign(B, -1);
+  read.task = std::move(tasks);
+  return read;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& task_names() {
+  static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage",
+                                                      "chat",  "rest",    "next",    "unknown",
+                                                      "talk",  "cloze",   "revisit", "repeat"};
+  MPLUS_CHECK(names.size() == repeat + 1, "{} names for {} tasks", names.size(), repeat + 1);
+  return names;
+}
+
+LessonMaker::LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed,
+                         std::int64_t steps, const Share& share)
+    : options_(options),
+      seed_(seed),
+      share_(share),
+      chats_(material.chat.has_value()),
+      maker_(material, options.chunk, seed) {
+  MPLUS_CHECK(options.streams > 0 && options.reads > 0 && options.most_new > 0 && !options.lives.empty() &&
+                  !options.chunks.empty(),
+              "a lesson without streams, reads or writes");
+  if (options.streams / 2 < share.processes && share.processes > 1)  // some lessons have half the streams
+    fail(ErrorCode::invalid_argument, "streams = {}: expected at least two for each of {} processes",
+         options.streams, share.processes);
+  std::uint32_t life = 0, updates = 0;
+  std::int64_t left = 0;  // updates of the living streams' life
+  for (std::int64_t step = 0; step < steps; ++step) {
+    Random draw(seed, {.purpose = kPlan, .update = static_cast<std::uint32_t>(step)});
+    const std::array<double, 4> shares = {options.plain, options.context, options.fresh, options.live};
+    const std::size_t what = draw.pick(shares);
+    Plan plan{};
+    plan.carries = left > 0;
+    if (what <= 1) {
+      plan.memory = MemoryUse::none;
+      plan.context = what == 1;
+      plan.life = kFreshLives + static_cast<std::uint32_t>(step);
+      plan.writes = plan.context ? draw.between(1, 4) : 0;
+    } else if (what == 2) {
+      const double progress = static_cast<double>(step) / static_cast<double>(steps);
+      std::int64_t most = 1;
+      for (const auto& [from, n] : options.chunks)
+        if (progress >= from) most = n;
+      plan.memory = MemoryUse::fresh;
+      plan.life = kFreshLives + static_cast<std::uint32_t>(step);
+      plan.writes = draw.between(1, most);
+    } else {
+      if (left <= 0) {
+        ++life;
+        updates = 0;
+        left =
+            options
+                .lives[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(options.lives.size())))];
+      }
+      plan.memory = MemoryUse::live;
+      plan.life = life;
+      plan.updates = updates;
+      plan.writes = std::min(left, draw.between(1, options.most_new));
+      updates += static_cast<std::uint32_t>(plan.writes);
+      left -= plan.writes;
+    }
+    plans_.push_back(plan);
+  }
+}
+
+bool LessonMaker::between_lives(std::int64_t step) const {
+  return step >= static_cast<std::int64_t>(plans_.size()) || !plans_[static_cast<std::size_t>(step)].carries;
+}
+
+Lesson LessonMaker::lesson(std::int64_t step) const {
+  const Plan& plan = plans_.at(static_cast<std::size_t>(step));
+  Lesson lesson;
+  lesson.step = step;
+  lesson.memory = plan.memory;
+  lesson.begins = plan.memory != MemoryUse::none && plan.updates == 0;
+  lesson.updates = plan.updates;
+  lesson.streams = options_.streams;
+  if (plan.memory == MemoryUse::none) {
+    fill_context(lesson, plan);
+    return lesson;
+  }
+  lesson.first = share_.first(lesson.streams);
+  for (std::uint32_t i = 0; i < plan.writes; ++i) {
+    std::vector<std::int32_t>& tokens = lesson.writes.emplace_back();
+    for (auto b = static_cast<std::uint32_t>(lesson.first); b < share_.end(lesson.streams); ++b) {
+      const Chunk chunk = maker_.chunk({.life = plan.life, .update = plan.updates + i, .stream = b});
+      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    }
+  }
+  for (std::uint32_t r = 0; r < options_.reads; ++r) lesson.reads.push_back(read(plan, step, r));
+  return lesson;
+}
+
+// Running text, or a question behind the chunks themselves: what the model can do without its memory.
+void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
+  std::vector<Window> windows;
+  std::vector<std::uint8_t> tasks;
+  // Long windows take the place of several chunks.
+  if (plan.context) lesson.streams = std::max<std::int64_t>(1, options_.streams / 2);
+  lesson.first = share_.first(lesson.streams);
+  for (auto b = static_cast<std::uint32_t>(lesson.first); b < share_.end(lesson.streams); ++b) {
+    Random draw(seed_, {.purpose = kPlain, .update = static_cast<std::uint32_t>(lesson.step), .stream = b});
+    Window all;
+    std::optional<Window> asked;
+    if (plan.context) {
+      const auto n = static_cast<std::uint32_t>(plan.writes);
+      const auto target = static_cast<std::uint32_t>(draw.below(n));
+      asked = maker_.ask({.life = plan.life, .update = target, .stream = b}, n - 1, draw, options_.window,
+                         draw.chance(options_.several));
+      for (std::uint32_t u = 0; asked && u < n; ++u) {
+        const Chunk chunk = maker_.chunk({.life = plan.life, .update = u, .stream = b});
+        all.tokens.insert(all.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+      }
+      all.weight.assign(all.tokens.size(), 0);
+    }
+    const Window& last = asked ? *asked : (all = maker_.plain(draw, options_.chunk.length + 1));
+    if (asked) {
+      all.tokens.insert(all.tokens.end(), last.tokens.begin(), last.tokens.end());
+      all.weight.insert(all.weight.end(), last.weight.begin(), last.weight.end());
+    }
+    windows.push_back(std::move(all));
+    tasks.push_back(asked ? in_context : plain_text);
+  }
+  lesson.reads.push_back(collate(std::move(windows), std::move(tasks)));
+}
+
+Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number) const {
+  std::vector<Window> windows;
+  std::vector<std::uint8_t> tasks;
+  std::vector<std::int64_t> distractors;
+  const auto total = plan.updates + static_cast<std::uint32_t>(plan.writes), newest = total - 1;
+  // All streams alike: long windows beside short ones would be padding.
+  const auto chance = [&](std::uint32_t purpose, double share) {
+    return Random(seed_, {.purpose = purpose, .life = number, .update = static_cast<std::uint32_t>(step)})
+        .chance(share);
+  };
+  const bool again = chance(kReread, options_.reread), repeats = chance(kRepeat, options_.repeat);
+  for (auto b = static_cast<std::uint32_t>(share_.first(options_.streams)); b < share_.end(options_.streams);
+       ++b) {
+    Random draw(seed_,
+                {.purpose = kRead, .life = number, .update = static_cast<std::uint32_t>(step), .stream = b});
+    std::optional<Window> window;
+    std::uint8_t task = unknown;
+    Kind asked_kind = Kind::text;
+    if (repeats) {
+      window = maker_.repeat(
+          {.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(total)), .stream = b});
+      task = repeat;
+    }
+    if (!window && draw.chance(options_.next)) {
+      window = maker_.follow_document({.life = plan.life, .update = newest, .stream = b}, options_.window);
+      task = next_text;
+    }
+    if (!window && chats_ && draw.chance(options_.talk)) {
+      window = maker_.talk(draw);
+      task = talk;
+    }
+    if (!window && draw.chance(options_.unknown)) {
+      window = maker_.ask_unknown(plan.life, draw);
+      task = unknown;
+    }
+    constexpr int kTries = 4;
+    const bool comes_back = !window && plan.updates > 0 && draw.chance(options_.revisit);
+    for (int i = 0; i < kTries && comes_back && !window; ++i) {
+      const ChunkId id{
+          .life = plan.life, .update = static_cast<std::uint32_t>(draw.below(plan.updates)), .stream = b};
+      window = maker_.come_back(id, newest, options_.window);
+      task = revisit;
+    }
+    for (int i = 0; i < kTries && !window; ++i) {
+      const bool old = plan.updates > 0 && draw.chance(options_.older);
+      const auto update =
+          static_cast<std::uint32_t>(old ? draw.below(plan.updates) : plan.updates + draw.below(plan.writes));
+      const ChunkId id{.life = plan.life, .update = update, .stream = b};
+      window = maker_.ask(id, newest, draw, options_.window, draw.chance(options_.several));
+      if (window) {
+        asked_kind = maker_.kind(id);
+        task = window->cloze ? cloze : task_of(asked_kind);
+      }
+    }
+    if (!window) {  // short chunks that nothing can be asked about
+      window = maker_.plain(draw, options_.window);
+      task = plain_text;
+    }
+    // Another chunk to be recalled beside the right one: what contradicts it, else one of the same kind if
+    // one is found quickly.
+    std::int64_t other = window->rival;
+    for (int i = 0; i < kTries && total > 1 && window->rival < 0; ++i) {
+      const auto update = static_cast<std::uint32_t>(draw.below(total));
+      if (update == window->update) continue;
+      other = update;
+      if (maker_.kind({.life = plan.life, .update = update, .stream = b}) == asked_kind) break;
+    }
+    constexpr double kRightPassage = 0.9;
+    if (again && window->update >= 0 && task != rest && task != revisit && task != repeat) {
+      const bool right = other < 0 || draw.chance(kRightPassage);
+      maker_.reread(*window, {.life = plan.life,
+                              .update = static_cast<std::uint32_t>(right ? window->update : other),
+                              .stream = b});
+    }
+    distractors.push_back(other);
+    tasks.push_back(task);
+    windows.push_back(std::move(*window));
+  }
+  Read read = collate(std::move(windows), std::move(tasks));
+  read.distractor = std::move(distractors);
+  return read;
+}
+
+}  // namespace mplus::train

@@ -1,0 +1,91 @@
+// One step's material for all streams: what is written, and what is read and asked afterwards. Lessons are a
+// function of the stage's options, the seed and the step, so they can be made ahead by other threads and made
+// again after a stop.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "mplus/train/lessons/chunk_maker.h"
+#include "mplus/train/processes/share.h"
+
+namespace mplus::train {
+
+struct LessonOptions {
+  ChunkOptions chunk;
+  std::int64_t streams = 64;
+  std::int64_t window = 96;  // most tokens of a question with its answer
+  // Shares of the steps: running text without memory; passages in the window, without memory; a memory that
+  // starts empty; streams that live on from step to step.
+  double plain = .05, context = .07, fresh = .44, live = .44;
+  // A fresh memory gets 1 to n chunks; n from this share of the stage on.
+  std::vector<std::pair<double, std::int64_t>> chunks = {{0, 8}};
+  std::vector<std::int64_t> lives = {12, 30, 60};  // updates, for streams that live on
+  std::int64_t most_new = 3;                       // writes a step in them
+  std::int64_t reads = 2;                          // windows for each series of writes
+  double older = .6;                               // questions to living streams on chunks of earlier steps
+  double talk = .03;     // turns that ask for nothing, where there is a chat template
+  double unknown = .05;  // questions on what was never written
+  double next = .5;      // of streams that write a document: reads of what follows, not of what was written
+  double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
+  double several = .5;  // windows with several questions in a row
+  double revisit = 0;  // reads of living streams that come back to a text left earlier, to see how it went on
+  double repeat = 0;   // reads that ask for a chunk word by word
+};
+
+// A window of every stream, filled up to the same length.
+struct Read {
+  std::int64_t T = 0;
+  std::vector<std::int32_t> tokens;      // [B, T]
+  std::vector<float> weight;             // [B, T], of each token as a target
+  std::vector<std::int64_t> from, to;    // [B]: the tokens that ask
+  std::vector<std::int64_t> update;      // [B]: whose chunk holds the answer; −1: none
+  std::vector<std::int64_t> distractor;  // [B]: another update, of the same kind where there is one; −1
+  std::vector<std::uint8_t> task;        // [B]: index into task_names()
+};
+const std::vector<std::string_view>& task_names();  // plain, context, then what is asked
+
+enum class MemoryUse { none, fresh, live };
+
+struct Lesson {
+  std::int64_t step = 0;
+  MemoryUse memory = MemoryUse::none;
+  bool begins = false;       // the memory is empty before the first write
+  std::int64_t updates = 0;  // written in its life before this step
+  // B of the streams are this process's, from `first` on.
+  std::int64_t streams = 0, first = 0;
+  std::vector<std::vector<std::int32_t>> writes;  // each [B, length]
+  std::vector<Read> reads;
+};
+
+class LessonMaker {
+ public:
+  // Of every lesson, the streams of one process are made.
+  LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed, std::int64_t steps,
+              const Share& share = {});
+
+  Lesson lesson(std::int64_t step) const;
+  // True where no stream lives on over the beginning of this step: where a run may stop and resume.
+  bool between_lives(std::int64_t step) const;
+
+ private:
+  struct Plan {
+    MemoryUse memory;
+    bool context;                 // of steps without memory
+    std::uint32_t life, updates;  // number of the memory, updates before this step
+    std::int64_t writes;
+    bool carries;  // streams live on past the beginning of this step
+  };
+  void fill_context(Lesson& lesson, const Plan& plan) const;
+  Read read(const Plan& plan, std::int64_t step, std::uint32_t number) const;
+
+  LessonOptions options_;
+  std::uint64_t seed_;
+  Share share_;
+  bool chats_;  // the model has a chat template
+  ChunkMaker maker_;
+  std::vector<Plan> plans_;  // [steps]
+};
+
+}  // namespace mplus::train

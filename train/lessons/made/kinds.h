@@ -1,0 +1,64 @@
+// Kinds of fact. Each is a block of lines:
+//   # name
+//   of  a field of the key, up to three            is  the answer        (both in the language of patterns.h)
+//   +   a way to tell it, {1} {2} {3} for the fields, {=} for the answer, {a 1} {a =} with "a" or "an"
+//   ?   a way to ask for it
+//   ~   the question as a clause: "where {1} lives"
+//   -   the answer as a noun phrase: "{1}'s address"
+// Lines that begin with a space go on with the one before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mplus/train/lessons/made/patterns.h"
+
+namespace mplus::train::made {
+
+// A sentence with gaps for the values of a fact.
+class Template {
+ public:
+  Template() = default;
+  explicit Template(std::string_view text);
+  bool empty() const { return parts_.empty(); }
+  std::string filled(const std::vector<std::string>& fields, std::string_view answer) const;
+
+ private:
+  static constexpr std::size_t kText = 100, kAnswer = 101;  // beside the index of a field
+  struct Part {
+    std::size_t what;
+    bool with_article;
+    std::string_view text;
+  };
+  std::vector<Part> parts_;
+};
+
+struct Kind {
+  std::string_view name;
+  std::vector<std::size_t> fields;  // in Kinds::fields
+  Choice answer;
+  std::vector<Template> statements, questions;
+  Template clause, noun;
+};
+
+struct Kinds {
+  static const Kinds& instance();  // read once
+
+  const Kind& draw(Random& random) const;
+  const Kind& named(std::string_view name) const;  // the bug of a caller if there is none
+
+  std::vector<Kind> all;
+  std::vector<Choice> fields;  // those of all kinds, each once: kinds that share one share its values
+
+ private:
+  void read(std::string_view table);
+  void weigh();
+  std::size_t field(std::string_view text);
+
+  std::vector<std::string_view> field_texts_;
+  std::vector<std::uint32_t> weights_;  // cumulated
+};
+
+}  // namespace mplus::train::made

@@ -1,0 +1,98 @@
+// The model while it is trained: a Llama base, the two adapters, bos and positional vectors and the
+// retriever, as torch tensors that may carry gradients. Tensors of the same kind are stacked over the layers,
+// so that one product adds an adapter to all of them and the optimizer sees few, large tensors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mplus/io/memory_config.h"
+#include "mplus/io/model_config.h"
+#include "mplus/train/model/rope.h"
+#include "mplus/train/torch.h"
+
+namespace mplus::train {
+
+// Which low-rank set is active: `write` while a chunk is injected, `read` while text is read and generated.
+enum class Adapter { none, write, read };
+
+struct Base {
+  Tensor embedding;                   // [V, d]
+  Tensor head;                        // [V, d]; the embedding itself where tied
+  Tensor final_norm;                  // [d]
+  Tensor attention_norm, mlp_norm;    // [L, d]
+  Tensor q, k, v, o, gate, up, down;  // [L, out, in]
+};
+
+struct Lora {
+  Tensor a;  // [L, r, in]
+  Tensor b;  // [L, out, r]
+};
+
+struct AdapterSet {
+  Lora q, k, v, gate, up, down;
+};
+
+// Linear → SiLU → Linear, or a single Linear where `second` is undefined.
+struct RetrieverHead {
+  Tensor first;   // [L, 2·d_r, d]
+  Tensor second;  // [L, d_r, 2·d_r]
+};
+
+struct Model {
+  io::ModelConfig config;
+  io::MemoryConfig memory;
+  Base base;
+  AdapterSet write, read;
+  Tensor bos;         // [L, d]
+  Tensor positional;  // [d], added to the rows an update writes
+  RetrieverHead query, key, encoder_query;
+  Tensor vote_weights;                     // [L], of the layers in a vote; undefined: all alike
+  torch::Dtype compute = torch::kFloat32;  // of the passes; parameters stay as they are
+  std::shared_ptr<RopeTable> rope;
+
+  double lora_scale() const { return memory.lora.alpha / static_cast<double>(memory.lora.rank); }
+  torch::Device device() const { return base.embedding.device(); }
+};
+
+// Moves every tensor to the device; passes compute in `compute` from then on. For before training begins: the
+// tensors are new ones.
+void place(Model& model, torch::Device device, torch::Dtype compute);
+
+// Every tensor of a model, with its name in the published layout. The one table that loading, saving,
+// optimizers and tests go by.
+enum class Part { base, adapter, vectors, retriever };
+struct Parameter {
+  std::string name;  // "{}" stands for the layer where stacked
+  Tensor* tensor;    // stacked: [L, shape…]
+  Part part;
+  std::vector<std::int64_t> shape;  // of one layer
+  bool stacked;
+
+  std::string layer_name(std::int64_t l) const;  // the name with the layer put in
+};
+std::vector<Parameter> parameters(Model& model);
+
+// A layer's matrices as a pass uses them: an adapter added in, in the type that is computed with.
+struct LayerWeights {
+  Tensor attention_norm, mlp_norm;  // [d], not rounded
+  Tensor qkv;                       // [(H + 2G)·e, d]
+  Tensor o;                         // [d, H·e]
+  Tensor gate_up;                   // [2F, d]
+  Tensor down;                      // [d, F]
+};
+struct PassWeights {
+  std::vector<LayerWeights> layers;
+  Tensor bos;         // [L, d]
+  Tensor positional;  // [d]
+};
+
+// W + (α/r)·B·A of every layer: once a step, since a step's tokens outnumber the rows of a matrix. Gradients
+// flow back to base and adapter wherever those ask for them.
+PassWeights merge(const Model& model, Adapter adapter);
+
+// The retriever's projection of normed rows [B, T, d] of layer l: [B, T, d_r].
+Tensor project(const RetrieverHead& head, std::int64_t l, const Tensor& normed);
+
+}  // namespace mplus::train

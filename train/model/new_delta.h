@@ -1,0 +1,15 @@
+// Adapters, vectors and retriever for a base that has none yet.
+#pragma once
+
+#include <cstdint>
+
+#include "mplus/train/model/model.h"
+
+namespace mplus::train {
+
+// A loaded base gets the memory parts of `memory` (K, N, K0, C, W, d_r, rank and α must be set), drawn from
+// the seed. The adapters' second factors and the positional vector are zero, so the model first reads and
+// writes as the base does; the bos vectors are the states of the base's own first token before each layer.
+void begin_delta(Model& model, const io::MemoryConfig& memory, std::uint64_t seed);
+
+}  // namespace mplus::train

@@ -1,0 +1,34 @@
+// The read pass: a window of every stream through the decoder over [bos ; recalled ; short-term ; window]
+// (docs/architecture.md, "Read").
+#pragma once
+
+#include <vector>
+
+#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/recall.h"
+#include "mplus/train/model/stream_memory.h"
+
+namespace mplus::train {
+
+// Keys and values of the short-term rows of each layer, before rotation: projected once for all reads of a
+// step.
+using ProjectedSlots = std::vector<KeyValue>;  // [L] of [B, n, G, e]
+ProjectedSlots project_slots(const Model& model, const PassWeights& weights, const StreamMemory& memory);
+
+struct ReadRequest {
+  Tensor tokens = {};                     // [B, T], int64
+  const StreamMemory* memory = nullptr;   // null: only bos stands in front of the window
+  const ProjectedSlots* slots = nullptr;  // of `memory` under the same weights; null: projected by the pass
+  Recall recall = {};                     // empty: nothing is recalled
+  bool keep_normed = false;               // for retriever losses
+};
+struct ReadResult {
+  Tensor hidden;                        // [B, T, d], before the final norm
+  std::vector<Tensor> normed;           // [L] of [B, T, d], each layer's normed input, detached; if kept
+  std::vector<Tensor> recalled_births;  // [L] of [B, k], rising; if something was recalled
+};
+ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadRequest& request);
+
+Tensor logits(const Model& model, const Tensor& hidden);  // [B, T, d] → [B, T, V]
+
+}  // namespace mplus::train

@@ -1,0 +1,43 @@
+// Which long-term rows a read takes in: scores of the retriever and the rules that choose by them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "mplus/train/model/model.h"
+#include "mplus/train/model/stream_memory.h"
+
+namespace mplus::train {
+
+// Called once in each layer of a read with the layer's normed input [B, T, d]; returns rows of that layer's
+// store, [B, k], in any order: the read sorts them by birth. No gradient passes through a choice.
+using Recall = std::function<Tensor(std::int64_t layer, const Tensor& normed)>;
+
+// Weights [B, T] that sum to 1: the first lengths[b] of T tokens ask, all alike.
+Tensor prefix_weights(const Tensor& lengths, std::int64_t T);
+
+// p_j = Σ_t weights_t · sigmoid(q_t · k_j), [B, n]. queries [B, T, d_r], keys [B, n, d_r].
+Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& weights);
+
+// The paper's rule: every layer takes its K0 best rows (all where it holds fewer); of equal scores the older
+// wins. askers: [L] of [B, T], or one for all layers.
+Recall recall_per_layer(const Model& model, const StreamMemory& memory, std::vector<Tensor> askers);
+
+// Recall by consensus (docs/recall.md): the layers' votes on chunks 0 … n − 1, [B, n] in double, from scores
+// and chunks of long-term rows ([L] of [B, m]). top: a chunk's best scores that count, 0: all. layer_weights
+// [L]; undefined: all alike.
+Tensor chunk_votes(const std::vector<Tensor>& scores, const std::vector<Tensor>& chunks, std::int64_t n,
+                   std::int64_t top, const Tensor& layer_weights);
+// Rows of every layer, best chunk first, until K0 are taken: [L] of [B, k].
+std::vector<Tensor> rows_by_vote(const Tensor& votes, const std::vector<Tensor>& scores,
+                                 const std::vector<Tensor>& chunks, const std::vector<Tensor>& births,
+                                 std::int64_t K0);
+// Both for questions that were read before without long-term rows: `normed` is what that read kept.
+Recall recall_consensus(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
+                        const Tensor& askers);
+
+// Rows chosen elsewhere: [L] of [B, k].
+Recall recall_given(std::vector<Tensor> rows);
+
+}  // namespace mplus::train
