@@ -37,7 +37,7 @@ TEST(TrainTravel, MomentsKeepTheirSteps) {
   for (const int bits : {8, 4}) {
     const double octaves = bits == 8 ? 254. / 16 : 14. / 2, root_error = bits == 8 ? 1. / 32 : 1. / 4,
                  ratio_error = bits == 8 ? 0.5 / 127 : 0.5 / 7;
-    for (const std::size_t n : {0, 1, 255, 256, 257, 3000}) {
+    for (const std::size_t n : {0u, 1u, 255u, 256u, 257u, 3000u}) {
       const RandomMoments m(n);
       const PackedMoments packed = pack_moments(m.first, m.second, bits);
       EXPECT_EQ(packed.root.size(), packed_codes(n, bits));
