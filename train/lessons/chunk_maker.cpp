@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/train/lessons/cloze.h"
+#include "mplus/train/lessons/tokens.h"
 
 namespace mplus::train {
 namespace {
@@ -22,9 +22,7 @@ enum : std::uint32_t {
   kWorld
 };
 
-constexpr std::int64_t kShortest = 16;  // tokens of a short chunk
-constexpr float kEach = 0.2f;           // weight of targets where nearly every token is one
-constexpr std::int64_t kLongestAnswer = 24;
+constexpr std::int64_t kShortest = 16;     // tokens of a short chunk
 constexpr std::int64_t kMostFacts = 24;    // that a chunk may tell
 constexpr std::int64_t kLongestLife = 40;  // updates that a document should last for
 constexpr std::uint32_t kParts = 32;       // of a world; the last one is never told
@@ -32,33 +30,6 @@ constexpr double kInsideText = 1. / 3;     // chunks of facts that stand inside 
 constexpr double kTerse = 0.4;             // chunks of facts told in the fewest words: more of them fit
 constexpr double kTextGoesOn = 0.5;        // chunks of text that go on where the one before stopped
 constexpr double kTelling = 0.6;           // turns of a conversation that tell something
-
-void append(std::vector<std::int32_t>& to, const std::vector<std::int32_t>& tokens) {
-  to.insert(to.end(), tokens.begin(), tokens.end());
-}
-
-std::int64_t size(const std::vector<std::int32_t>& tokens) {
-  return static_cast<std::int64_t>(tokens.size());
-}
-
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i)
-    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
-}
-
-// A window that asks with all of `asked` from `from` on, and must say `said`.
-Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
-                      const std::vector<std::int32_t>& said) {
-  Window window;
-  window.tokens = std::move(asked);
-  window.asks_from = from;
-  window.asks_to = size(window.tokens);
-  window.weight.assign(window.tokens.size(), kOtherWeight);
-  append(window.tokens, said);
-  window.weight.resize(window.tokens.size(), 1);
-  return window;
-}
 
 }  // namespace
 
@@ -215,6 +186,8 @@ World ChunkMaker::world(std::uint32_t life, std::uint32_t part) const {
   return {.seed = random(kWorld, {.life = life}).bits() | 1, .part = part, .parts = kParts};
 }
 
+World ChunkMaker::never_told(std::uint32_t life) const { return world(life, kParts - 1); }
+
 std::vector<MadeFact> ChunkMaker::facts_to_tell(const ChunkId& id) const {
   Random draw = random(kFacts, id);
   // Facts of one life share kinds and names, what tells them apart is no single word; yet no chunk tells what
@@ -302,234 +275,6 @@ void ChunkMaker::make_passage(Chunk& chunk, const ChunkId& id, std::int64_t leng
   chunk.start =
       std::clamp<std::int64_t>(chunk.start, 0, std::max<std::int64_t>(0, size(set.tokens) - length));
   chunk.tokens = cut(set.tokens, chunk.start, length);
-}
-
-// --- windows ---
-
-Window ChunkMaker::question(const std::string& question, const std::string& answer, bool in_chat,
-                            Random& random) const {
-  if (in_chat) return turn(question, answer, random);
-  return asked_and_said(material_.tokenizer.encode("Question: " + question + "\nAnswer:"), 0,
-                        material_.tokenizer.encode(" " + answer + "\n"));
-}
-
-Window ChunkMaker::turn(const std::string& user, const std::string& assistant, Random& random) const {
-  const io::ChatTemplate& form = *material_.chat;
-  std::vector<std::int32_t> asked;
-  if (random.chance(0.5)) asked = form.default_system();
-  const std::int64_t from = size(asked);
-  append(asked, form.message(io::Role::user, user).ids);
-  append(asked, form.open_assistant());
-  std::vector<std::int32_t> said = material_.tokenizer.encode(assistant);
-  append(said, form.close_assistant());
-  return asked_and_said(std::move(asked), from, said);
-}
-
-Window ChunkMaker::talk(Random& random) const {
-  FactMaker maker(random.bits());
-  const bool tells = random.chance(0.5);
-  const MadeTurn said = tells ? maker.telling({maker.fact().statements[0]}) : maker.small_talk();
-  return turn(said.user, said.assistant, random);
-}
-
-std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, Random& random,
-                                      std::int64_t most, bool several) const {
-  const Chunk about = chunk(id);
-  std::optional<Window> window;
-  if ((about.kind == Kind::passage || about.kind == Kind::text) && random.chance(options_.cloze))
-    window = ask_cloze(about, random, most, several);
-  if (!window) switch (about.kind) {
-      case Kind::facts:
-      case Kind::chat:
-        window = ask_facts(about, id, newest, random, most, several);
-        break;
-      case Kind::passage:
-        window = ask_passage(about, random, most, several);
-        break;
-      case Kind::text:
-        window = ask_rest(about, random, most);
-        break;
-    }
-  if (window && window->update < 0) window->update = id.update;
-  return window;
-}
-
-// Goes on with another question, if it fits. The first one is what asks.
-bool ChunkMaker::add_question(std::optional<Window>& all, Window next, std::int64_t most) const {
-  const std::int64_t before = all ? size(all->tokens) + size(newline_) : 0;
-  if (before + size(next.tokens) > most) return false;
-  if (!all) {
-    all = std::move(next);
-    return true;
-  }
-  append(all->tokens, newline_);
-  append(all->tokens, next.tokens);
-  all->weight.resize(all->weight.size() + newline_.size(), kOtherWeight);
-  all->weight.insert(all->weight.end(), next.weight.begin(), next.weight.end());
-  return true;
-}
-
-std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest,
-                                            Random& random, std::int64_t most, bool several) const {
-  const bool in_chat =
-      material_.chat && (chunk.kind == Kind::chat ? random.chance(0.8) : random.chance(options_.chat_form));
-  // The newest value of a fact, where a later chunk changed it and had room to tell so.
-  const auto tells = [](const Chunk& told, const std::string& key) {
-    return std::any_of(told.facts.begin(), told.facts.end(),
-                       [&](const MadeFact& fact) { return fact.key == key; });
-  };
-  std::vector<std::pair<std::uint32_t, MadeFact>> changes;
-  if (options_.twice > 0)
-    for (std::uint32_t u = newest; u > id.update; --u)
-      if (const ChunkId later{.life = id.life, .update = u, .stream = id.stream};
-          kind(later) == Kind::facts || kind(later) == Kind::chat)
-        if (auto changed = change(later);
-            changed && tells(chunk, changed->key) && tells(this->chunk(later), changed->key))
-          changes.emplace_back(u, std::move(*changed));
-  std::vector<std::size_t> order(chunk.facts.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  shuffle(order, random);
-  // What changed is asked for more often than its share.
-  for (std::size_t i = 1; i < order.size() && !changes.empty() && random.chance(0.5); ++i)
-    for (const auto& [u, changed] : changes)
-      if (chunk.facts[order[i]].key == changed.key) std::swap(order[0], order[i]);
-  std::optional<Window> all;
-  for (const std::size_t f : order) {
-    const MadeFact* fact = &chunk.facts[f];
-    std::int64_t update = id.update;
-    for (const auto& [u, changed] : changes)
-      if (changed.key == fact->key) {
-        fact = &changed;
-        update = u;
-        break;
-      }
-    if (all && update != all->update) continue;  // one window asks about one chunk
-    const auto& ways = fact->questions;
-    Window window =
-        question(ways[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ways.size())))],
-                 fact->answer, in_chat, random);
-    window.update = update;
-    if (update != id.update) window.rival = id.update;
-    if (add_question(all, std::move(window), most) && (!several || in_chat)) break;
-  }
-  return all;
-}
-
-std::optional<Window> ChunkMaker::ask_passage(const Chunk& chunk, Random& random, std::int64_t most,
-                                              bool several) const {
-  const QuestionSet& set = material_.questions[chunk.set];
-  const QuestionSet::Passage& passage = set.passages[static_cast<std::size_t>(chunk.passage)];
-  const bool whole =
-      passage.start >= chunk.start && passage.start + passage.length <= chunk.start + size(chunk.tokens);
-  const std::string text = whole ? std::string() : material_.tokenizer.decode(chunk.tokens);
-  std::vector<std::int32_t> order = questions_on_[chunk.set][static_cast<std::size_t>(chunk.passage)];
-  shuffle(order, random);
-  std::optional<Window> all;
-  for (const std::int32_t q : order) {
-    const QuestionSet::Question& asked = set.questions[static_cast<std::size_t>(q)];
-    if (!whole && text.find(asked.answer) == text.npos) continue;
-    Window window = question(asked.question, asked.answer, false, random);
-    if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
-    if (add_question(all, std::move(window), most) && !several) break;
-  }
-  return all;
-}
-
-std::optional<Window> ChunkMaker::ask_cloze(const Chunk& chunk, Random& random, std::int64_t most,
-                                            bool several) const {
-  const std::string text = material_.tokenizer.decode(chunk.tokens);
-  std::optional<Window> all;
-  std::vector<std::string> asked;
-  constexpr int kMost = 6;
-  for (int i = 0; i < kMost; ++i) {
-    const auto cloze = make_cloze(text, random);
-    if (!cloze) break;
-    if (std::find(asked.begin(), asked.end(), cloze->answer) != asked.end()) continue;
-    asked.push_back(cloze->answer);
-    Window window = question(cloze->question, cloze->answer, false, random);
-    if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
-    if (add_question(all, std::move(window), most) && !several) break;
-  }
-  if (all) all->cloze = true;
-  return all;
-}
-
-// A piece of the chunk, to be continued after its first tokens.
-std::optional<Window> ChunkMaker::ask_rest(const Chunk& chunk, Random& random, std::int64_t most) const {
-  constexpr std::int64_t kLeast = 12, kMost = 40;
-  const std::int64_t length = std::min(size(chunk.tokens), most);
-  if (length < 2 * kLeast) return std::nullopt;
-  const std::int64_t given = random.between(kLeast, std::min(kMost, length - kLeast));
-  const std::int64_t from = random.between(0, size(chunk.tokens) - length);
-  Window window;
-  window.tokens.assign(chunk.tokens.begin() + from, chunk.tokens.begin() + from + length);
-  window.weight.assign(static_cast<std::size_t>(given), kOtherWeight);
-  window.weight.resize(static_cast<std::size_t>(length), kEach);
-  window.asks_to = given;
-  return window;
-}
-
-std::optional<Window> ChunkMaker::follow_document(const ChunkId& id, std::int64_t length) const {
-  if (!is_document(id)) return std::nullopt;
-  return what_follows(id, length);
-}
-
-std::optional<Window> ChunkMaker::come_back(const ChunkId& id, std::uint32_t newest,
-                                            std::int64_t length) const {
-  const ChunkId next{.life = id.life, .update = id.update + 1, .stream = id.stream};
-  if (kind(id) != Kind::text || (next.update <= newest && goes_on(next))) return std::nullopt;
-  Window window = what_follows(id, length);
-  window.update = id.update;
-  return window;
-}
-
-Window ChunkMaker::what_follows(const ChunkId& id, std::int64_t length) const {
-  const Spot spot = text_spot(id);
-  Window window;
-  window.tokens =
-      cut(material_.texts[spot.set].tokens, spot.start + this->length(id.life, id.update), length);
-  window.weight.assign(window.tokens.size(), kEach);
-  window.asks_to = length;
-  return window;
-}
-
-Window ChunkMaker::repeat(const ChunkId& id) const {
-  Window window;
-  window.tokens = material_.tokenizer.encode("Repeat:");
-  window.weight.assign(window.tokens.size(), kOtherWeight);
-  window.asks_to = size(window.tokens);
-  append(window.tokens, chunk(id).tokens);
-  window.weight.resize(window.tokens.size(), kEach);
-  window.update = id.update;
-  return window;
-}
-
-void ChunkMaker::reread(Window& window, const ChunkId& id) const {
-  // The engine's form (engine/reread.cpp): text only, without a template's tokens.
-  const std::string text =
-      "Remembered text:\n" + material_.tokenizer.decode(chunk(id).tokens, /*skip_specials=*/true) + "\n\n";
-  const std::vector<std::int32_t> again = material_.tokenizer.encode(text);
-  window.tokens.insert(window.tokens.begin() + window.asks_from, again.begin(), again.end());
-  window.weight.insert(window.weight.begin() + window.asks_from, again.size(), 0.f);
-  window.asks_from += size(again);
-  window.asks_to += size(again);
-}
-
-Window ChunkMaker::ask_unknown(std::uint32_t life, Random& random) const {
-  const bool like_told = random.chance(0.5);
-  const MadeFact fact = FactMaker(random.bits(), like_told ? world(life, kParts - 1) : World{}).fact();
-  const auto& ways = fact.questions;
-  const bool in_chat = material_.chat && random.chance(options_.chat_form);
-  return question(ways[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ways.size())))],
-                  std::string(unknown_answer()), in_chat, random);
-}
-
-Window ChunkMaker::plain(Random& random, std::int64_t length) const {
-  const Spot spot = draw_text(random, length);
-  Window window;
-  window.tokens = cut(material_.texts[spot.set].tokens, spot.start, length);
-  window.weight.assign(window.tokens.size(), 1);
-  return window;
 }
 
 }  // namespace mplus::train

@@ -104,6 +104,7 @@ class ChunkMaker {
   bool goes_on(const ChunkId& id) const;  // with the text of the update before
   std::optional<MadeFact> change(const ChunkId& id) const;
   World world(std::uint32_t life, std::uint32_t part) const;
+  World never_told(std::uint32_t life) const;  // the part of a life's world that no chunk tells
   std::vector<MadeFact> facts_to_tell(const ChunkId& id) const;
   Spot text_spot(const ChunkId& id) const;
   Spot draw_text(Random& random, std::int64_t span) const;
