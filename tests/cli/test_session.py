@@ -111,7 +111,8 @@ class Lasting(SessionTest):
             process.communicate(timeout=120)
             if process.returncode == 0:
                 break
-            self.assertEqual(process.returncode, 1)
+            # Killed: the signal came when all was written and the program no longer listened, on its way out.
+            self.assertIn(process.returncode, (1, -signal.SIGINT))
         self.assertEqual(process.returncode, 0, "it never came to its end")
         self.assertEqual(self.exported("whole"), self.exported("default"))
         self.assertEqual(self.shown()["events"], 1)
