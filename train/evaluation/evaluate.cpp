@@ -184,18 +184,14 @@ class StreamGroup {
         "random-recall", [&](std::int64_t, const Tensor&) { return random_rows(b); }, nullptr);
   }
 
-  // The paper's rule: each layer the rows its own queries score best, ties older first.
+  // The paper's rule: each layer the rows its own queries score best.
   ChooseRows per_layer(const Batch& b) const {
     return [&](std::int64_t l, const Tensor& normed) {
       const StreamMemory::LongTerm& store = memory_.long_term(l);
       const Tensor queries = project(model_.query, l, normed).to(torch::kFloat32);
       const Tensor keys = store.key.view().index_select(0, b.streams).to(torch::kFloat32);
       const Tensor scores = recall_scores(queries, keys, b.askers);
-      const Tensor births = store.birth.view().index_select(0, b.streams);
-      const Tensor by_birth = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
-      const Tensor best =
-          torch::argsort(scores.gather(1, by_birth), /*stable=*/true, -1, /*descending=*/true);
-      return by_birth.gather(1, best.narrow(1, 0, std::min(model_.memory.K0, memory_.stored())));
+      return best_rows(scores, store.birth.view().index_select(0, b.streams), model_.memory.K0);
     };
   }
 

@@ -16,16 +16,20 @@ Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& we
   return torch::bmm(weights.to(wide.scalar_type()).unsqueeze(1), wide).squeeze(1);
 }
 
+Tensor best_rows(const Tensor& scores, const Tensor& births, std::int64_t most) {
+  // Oldest first, then by score without disturbing equals.
+  const Tensor by_birth = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
+  const Tensor best = torch::argsort(scores.gather(1, by_birth), /*stable=*/true, -1, /*descending=*/true);
+  return by_birth.gather(1, best.narrow(1, 0, std::min(most, births.size(1))));
+}
+
 Recall recall_per_layer(const Model& model, const StreamMemory& memory, std::vector<Tensor> askers) {
   return [&model, &memory, askers = std::move(askers)](std::int64_t l, const Tensor& normed) {
     const torch::NoGradGuard constant;
     const StreamMemory::LongTerm& rows = memory.long_term(l);
     const Tensor& asker = askers.size() == 1 ? askers[0] : askers.at(static_cast<std::size_t>(l));
     const Tensor scores = recall_scores(project(model.query, l, normed), rows.key.view(), asker);
-    // Oldest first, then by score without disturbing equals.
-    const Tensor by_birth = torch::argsort(rows.birth.view(), /*stable=*/true, -1, /*descending=*/false);
-    const Tensor best = torch::argsort(scores.gather(1, by_birth), /*stable=*/true, -1, /*descending=*/true);
-    return by_birth.gather(1, best.narrow(1, 0, std::min(model.memory.K0, memory.stored())));
+    return best_rows(scores, rows.birth.view(), model.memory.K0);
   };
 }
 

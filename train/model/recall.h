@@ -20,6 +20,10 @@ Tensor prefix_weights(const Tensor& lengths, std::int64_t T);
 // p_j = Σ_t weights_t · sigmoid(q_t · k_j), [B, n]. queries [B, T, d_r], keys [B, n, d_r].
 Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& weights);
 
+// The `most` best rows by scores [B, n], best first; all where there are fewer. Of equal scores the older
+// wins.
+Tensor best_rows(const Tensor& scores, const Tensor& births, std::int64_t most);
+
 // The paper's rule: every layer takes its K0 best rows (all where it holds fewer); of equal scores the older
 // wins. askers: [L] of [B, T], or one for all layers.
 Recall recall_per_layer(const Model& model, const StreamMemory& memory, std::vector<Tensor> askers);

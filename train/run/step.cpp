@@ -70,7 +70,7 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
   const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
                        0.5 * lots(model.config.layers, memory.stored());
   const Tensor chosen = std::get<1>(score.topk(std::min(model.memory.K0, memory.stored()), -1));
-  return [chosen](std::int64_t l, const Tensor&) { return chosen[l]; };
+  return recall_given(chosen.unbind(0));
 }
 
 Tensor answer_nll(const Model& model, const ReadResult& read, const DeviceRead& asked) {
