@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/train/model/decoder_layer.h"
-#include "mplus/train/run/vote_scores.h"
+#include "mplus/train/retriever/vote_scores.h"
 
 namespace mplus::train {
 namespace {

@@ -1,13 +1,10 @@
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 
-#ifdef MPLUS_TRAIN_CUDA
-#include <ATen/cuda/CUDAContext.h>
-#endif
-
-#include "mplus/core/error.h"
 #include "mplus/io/gguf.h"
 #include "mplus/io/hash.h"
 #include "mplus/train/evaluation/evaluate.h"
+#include "mplus/train/model/device.h"
 #include "mplus/train/model/load.h"
 
 namespace mplus::train {
@@ -20,19 +17,10 @@ io::Tokenizer tokenizer_of(const fs::path& model) {
                                  : io::Tokenizer::from_gguf(io::Gguf::open(model));
 }
 
-std::string device_name(torch::Device device) {
-#ifdef MPLUS_TRAIN_CUDA
-  if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->name;
-#endif
-  return device.is_cuda() ? "GPU" : "CPU";
-}
-
 }  // namespace
 
 void evaluate(const EvaluateFiles& files, const EvaluateOptions& options) {
-  const bool cuda = torch::globalContext().hasCUDA();
-  if (files.device == "cuda" && !cuda) fail(ErrorCode::unsupported, "no GPU that torch can use was found");
-  const torch::Device device = files.device != "cpu" && cuda ? torch::Device(torch::kCUDA, 0) : torch::kCPU;
+  const torch::Device device = device_named(files.device);
   const io::Tokenizer tokenizer = tokenizer_of(files.model);
   const EvaluationPlan plan = read_plan(files.plan, tokenizer);
   Model model = load_model({.model = files.model, .delta = files.delta}).model;

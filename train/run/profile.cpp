@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -18,20 +20,40 @@ std::set<ActivityType> activities(torch::Device device) {
 
 }  // namespace
 
-Profile::Profile(torch::Device device) : device_(device) {
-  profiler::prepareProfiler(
-      torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::KINETO),
-      activities(device));
+void Profile::before_step(std::int64_t steps_done, const std::string& stage, RunLog& log) {
+  constexpr std::int64_t kFirst = 8;  // memory is asked for and matrix products are tried out in these
+  if (steps_ <= 0) return;
+  if (steps_done == kFirst) start();
+  if (steps_done != kFirst + steps_ || !runs_) return;
+  const std::vector<Cost> costs = stop();
+  const double passed =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_).count();
+  double busy = 0;
+  for (const Cost& cost : costs) busy += cost.milliseconds;
+  log.say(fmt::format("{}: {} steps took {:.0f} ms, {:.0f} ms of them busy on {}", stage, steps_, passed,
+                      busy, device_.str()));
+  constexpr std::size_t kShown = 40;
+  io::Json shown;
+  for (std::size_t i = 0; i < std::min(kShown, costs.size()); ++i) {
+    log.say(fmt::format("  {:5.1f} %  {:9.2f} ms  {:6} calls  {}", 100 * costs[i].milliseconds / busy,
+                        costs[i].milliseconds, costs[i].calls, costs[i].name.substr(0, 150)));
+    shown.push_back({{"name", costs[i].name}, {"ms", costs[i].milliseconds}, {"calls", costs[i].calls}});
+  }
+  log.record({{"stage", stage}, {"profile", shown}, {"steps", steps_}, {"ms", passed}});
 }
 
 void Profile::start() {
-  profiler::enableProfiler(
-      torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::KINETO),
-      activities(device_), {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
+  const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
+  profiler::prepareProfiler(config, activities(device_));
+  profiler::enableProfiler(config, activities(device_),
+                           {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
+  runs_ = true;
+  started_ = std::chrono::steady_clock::now();
 }
 
 std::vector<Profile::Cost> Profile::stop() {
   const auto result = profiler::disableProfiler();
+  runs_ = false;
   std::map<std::string, Cost> by_name;
   for (const profiler::KinetoEvent& event : result->events()) {
     if (event.deviceType() != device_.type()) continue;

@@ -1,224 +1,168 @@
 #include "mplus/train/run/retriever_stage.h"
 
-#include <algorithm>
-#include <future>
-#include <map>
+#include <fmt/core.h>
 
-#include "mplus/core/error.h"
-#include "mplus/train/model/fused.h"
-#include "mplus/train/model/read_pass.h"
-#include "mplus/train/model/stream_memory.h"
-#include "mplus/train/model/upload.h"
-#include "mplus/train/model/write_pass.h"
-#include "mplus/train/run/vote_scores.h"
+#include <cmath>
+
+#include "mplus/train/model/device.h"
+#include "mplus/train/retriever/loss.h"
 
 namespace mplus::train {
 namespace {
 
-constexpr std::int64_t kLongestQuestion = 64;  // tokens of a window up to the answer
-constexpr std::uint32_t kQuestions = 96;       // purpose of draws
+enum : std::uint32_t { kExam = 120, kStep = 121 };  // purposes of draws
 
-// What one update of all streams writes, and the questions on it.
-struct Written {
-  std::vector<std::int32_t> tokens;  // [S, C]
-  std::vector<Kind> kinds;           // [S]
-  struct Asked {
-    std::vector<std::int32_t> tokens = std::vector<std::int32_t>();  // [S, T]
-    std::vector<float> asks = std::vector<float>();                  // [S, T]; all 0: nothing to ask
-  };
-  std::vector<Asked> asked;
+ChunkOptions chunk_options(const Stage& stage) {
+  ChunkOptions chunk = stage.config().lesson.chunk;
+  chunk.length = stage.run().model.memory.C;
+  chunk.short_share = chunk.twice = 0;  // every chunk writes K rows, and one chunk alone answers
+  return chunk;
+}
+
+// What is trained beside the model's own tensors.
+struct Extra {
+  explicit Extra(const Model& model);
+  std::vector<Trained> trained(double rate) const {
+    return {{"vote_log_weights", log_weights, rate}, {"vote_temperature", temperature, rate}};
+  }
+
+  Tensor log_weights;  // [L], of the layers in the vote
+  Tensor temperature;  // [1 + L], of the vote and of each layer
 };
 
-Written make_update(const ChunkMaker& maker, std::int64_t streams, std::uint32_t life, std::uint32_t update,
-                    std::int64_t questions, std::uint64_t seed) {
-  Written out;
-  out.asked.resize(static_cast<std::size_t>(questions));
-  constexpr auto T = static_cast<std::size_t>(kLongestQuestion);
-  for (auto& asked : out.asked) {
-    asked.tokens.assign(static_cast<std::size_t>(streams) * T, 0);
-    asked.asks.assign(static_cast<std::size_t>(streams) * T, 0);
+Extra::Extra(const Model& model) {
+  const auto options = torch::TensorOptions(model.device());
+  const std::int64_t L = model.config.layers;
+  log_weights = model.vote_weights.defined() ? model.vote_weights.clamp_min(1e-3).log().clone()
+                                             : torch::zeros({L}, options);
+  temperature = torch::full({1 + L}, std::log(4.0), options);
+  for (Tensor* tensor : {&log_weights, &temperature}) tensor->requires_grad_();
+}
+
+// Questions nobody has trained on yet, against candidates of their own kind.
+void examine(const Stage& stage, const RetrieverCache& cache, const Extra& extra, std::int64_t step,
+             std::uint32_t round) {
+  const torch::NoGradGuard constant;
+  const RunParts& run = stage.run();
+  RetrieverStageOptions exam = stage.config().retriever;
+  exam.same_kind = 1;
+  io::Json shares;
+  std::string shown;
+  for (std::size_t k = 0; k < kKinds; ++k) {
+    const auto kind = static_cast<Kind>(k);
+    Random draw(stage.seed(), {.purpose = kExam, .life = round, .stream = static_cast<std::uint32_t>(k)});
+    const RetrieverBatch batch = draw_batch(cache, exam, draw, kind);
+    if (batch.questions.empty()) continue;
+    const RetrieverLoss result =
+        retriever_batch_loss(run.model, cache, batch, exam, extra.log_weights.exp(), extra.temperature, draw);
+    const double share = result.found.mean().item<double>();
+    shares[std::string(kind_name(kind))] = share;
+    shown += fmt::format("  {} {:.3f}", kind_name(kind), share);
   }
-  for (std::uint32_t b = 0; b < streams; ++b) {
-    const ChunkId id{.life = life, .update = update, .stream = b};
-    const Chunk chunk = maker.chunk(id);
-    out.tokens.insert(out.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
-    out.kinds.push_back(chunk.kind);
-    Random draw(seed, {.purpose = kQuestions, .life = life, .update = update, .stream = b});
-    for (auto& asked : out.asked) {
-      const auto window = maker.ask(id, update, draw, 2 * kLongestQuestion, /*several=*/false);
-      if (!window || window->asks_to > kLongestQuestion) continue;
-      std::copy_n(window->tokens.begin(), window->asks_to,
-                  asked.tokens.begin() + static_cast<std::ptrdiff_t>(b * T));
-      for (std::int64_t t = window->asks_from; t < window->asks_to; ++t)
-        asked.asks[b * T + static_cast<std::size_t>(t)] =
-            1 / static_cast<float>(window->asks_to - window->asks_from);
-    }
+  run.log.record({{"stage", stage.config().name}, {"step", step}, {"found_first", shares}});
+  run.log.say(fmt::format("  found first among their kind, unseen:{}", shown));
+}
+
+// Sums since they were last told; on the device, so that adding waits for nothing.
+class RetrieverReport {
+ public:
+  explicit RetrieverReport(const Stage& stage)
+      : stage_(stage),
+        loss_(torch::zeros({}, torch::TensorOptions(stage.run().model.device()))),
+        found_(torch::zeros_like(loss_)) {}
+
+  // part: of all questions of the step, those of this process.
+  void count(const RetrieverLoss& result, double part) {
+    loss_ += result.loss.detach();
+    found_ += part * result.found.mean();
+    ++steps_;
   }
-  return out;
+  bool is_due(std::int64_t step) const {
+    return (step + 1) % (4 * stage_.run().options.report_steps) == 0 || step + 1 == stage_.config().steps;
+  }
+  void tell(std::int64_t step, const Tensor& norm);
+
+ private:
+  const Stage& stage_;
+  Tensor loss_, found_;
+  std::int64_t steps_ = 0;
+  Clock::time_point since_ = Clock::now();
+};
+
+void RetrieverReport::tell(std::int64_t step, const Tensor& norm) {
+  const RunParts& run = stage_.run();
+  const StageConfig& config = stage_.config();
+  const auto mean = [&](const Tensor& sum) {
+    return sum_over(run.processes, sum).item<double>() / static_cast<double>(steps_);
+  };
+  const double loss = mean(loss_), found = mean(found_);
+  const double each = seconds_since(since_) / static_cast<double>(steps_);
+  const double gigabytes = device_gigabytes(run.model.device());
+  run.log.record({{"stage", config.name},
+                  {"step", step + 1},
+                  {"seconds", run.clock.seconds()},
+                  {"loss", loss},
+                  {"found", found},
+                  {"device_gigabytes", gigabytes}});
+  run.log.say(fmt::format("{} {}/{}  {:.0f} ms a step, {:.1f} min left, {:.0f} GB  loss {:.3f}  found {:.3f}",
+                          config.name, step + 1, config.steps, 1e3 * each,
+                          each * static_cast<double>(config.steps - step - 1) / 60, gigabytes, loss, found));
+  stage_.check_finite(loss, norm.item<double>(), step);
+  loss_.zero_();
+  found_.zero_();
+  steps_ = 0;
+  since_ = Clock::now();
 }
 
 }  // namespace
 
-RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker, std::int64_t streams,
-                                    const RetrieverStageOptions& options, std::uint32_t round,
-                                    std::uint64_t seed) {
-  const torch::NoGradGuard constant;
-  const std::int64_t L = model.config.layers, d = model.config.hidden, K = model.memory.K,
-                     U = options.updates;
-  const torch::Device device = model.device();
-  std::vector<std::future<Written>> made;
-  for (std::uint32_t u = 0; u < U; ++u)
-    made.push_back(std::async(std::launch::async, make_update, std::cref(maker), streams, round, u,
-                              options.questions, seed));
-  const PassWeights writing = merge(model, Adapter::write), reading = merge(model, Adapter::read);
-  const auto half = torch::TensorOptions(device).dtype(model.compute);
+RunEnd run_retriever(Stage& stage) {
+  const RunParts& run = stage.run();
+  const StageConfig& config = stage.config();
+  const RetrieverStageOptions& options = config.retriever;
+  Model& model = run.model;
+  const ChunkMaker maker(run.material, chunk_options(stage), stage.seed());
+  const Extra extra(model);
+  model.vote_weights = Tensor();  // made from the logarithms at the end
+  AdamW optimizer = stage.optimizer(extra.trained(config.rates.retriever));
+  const std::int64_t rounds = std::max<std::int64_t>(1, options.rounds);
+  const std::int64_t per_round = (config.steps + rounds - 1) / rounds;
   RetrieverCache cache;
-  Tensor rows = torch::empty({L, U, streams, K, d}, half);
-  StreamMemory memory(model, streams, 0);
-  std::vector<Written> updates;
-  for (std::int64_t u = 0; u < U; ++u) {
-    const Written& written = updates.emplace_back(made[static_cast<std::size_t>(u)].get());
-    const Tensor chunk = upload(written.tokens, {streams, -1}, torch::kInt32, device).to(torch::kInt64);
-    const auto states = write_pass(model, writing, memory, chunk);
-    MPLUS_CHECK(states[0].size(1) == K, "chunks of a retriever stage write K rows each");
-    memory.update(model, states, memory.draw_drops(K, std::nullopt));
-    for (std::int64_t l = 0; l < L; ++l)
-      rows[l][u].copy_(rms_norm(states[static_cast<std::size_t>(l)], model.base.attention_norm[l],
-                                model.config.norm_epsilon));
-    cache.kind.insert(cache.kind.end(), written.kinds.begin(), written.kinds.end());
-  }
-  cache.rows = rows.view({L, U * streams * K, d});
-  // Questions are read over the memory of the next stream, where the answer is not.
-  const std::int64_t asked = U * options.questions;
-  cache.states = torch::empty({L, asked, streams, kLongestQuestion, d}, half);
-  Tensor asks = torch::empty({asked, streams, kLongestQuestion}, torch::TensorOptions(device));
-  const ProjectedSlots slots = project_slots(model, reading, memory);
-  std::vector<std::int64_t> kept;
-  std::int64_t n = 0;
-  for (std::int64_t u = 0; u < U; ++u)
-    for (const auto& question : updates[static_cast<std::size_t>(u)].asked) {
-      const Tensor tokens =
-          upload(question.tokens, {streams, kLongestQuestion}, torch::kInt32, device).to(torch::kInt64);
-      const ReadResult read = read_pass(
-          model, reading,
-          {.tokens = tokens.roll({1}, {0}), .memory = &memory, .slots = &slots, .keep_normed = true});
-      for (std::int64_t l = 0; l < L; ++l)
-        cache.states[l][n].copy_(read.normed[static_cast<std::size_t>(l)].roll({-1}, {0}));
-      asks[n].copy_(upload(question.asks, {streams, kLongestQuestion}, torch::kFloat32, device));
-      for (std::int64_t b = 0; b < streams; ++b) {
-        const auto first = question.asks.begin() + b * kLongestQuestion;
-        if (std::all_of(first, first + kLongestQuestion, [](float w) { return w == 0; })) continue;
-        kept.push_back(n * streams + b);
-        cache.chunk.push_back(u * streams + b);
-      }
-      ++n;
+  RetrieverReport report(stage);
+  RunEnd end = RunEnd::finished;
+  stage.start_clock();
+  for (std::int64_t step = stage.first_step(); stage.progress(step) < 1; ++step) {
+    if (stage.stops_before(step, optimizer)) {
+      end = RunEnd::stopped;
+      break;
     }
-  // Places where nothing could be asked are left out by index, not copied away.
-  cache.states = cache.states.view({L, asked * streams, kLongestQuestion, d});
-  cache.asks = asks.view({asked * streams, kLongestQuestion});
-  cache.place = std::move(kept);
-  return cache;
-}
-
-Votes vote(const Model& model, const Tensor& states, const Tensor& asks, const Tensor& rows, std::int64_t m,
-           std::int64_t top, const Tensor& layer_weights) {
-  const std::int64_t L = states.size(0), n = states.size(1), candidates = rows.size(1) / m;
-  std::vector<Tensor> layers;
-  for (std::int64_t l = 0; l < L; ++l) {
-    const Tensor queries = project(model.query, l, states[l]);  // [n, T, d_r]
-    const Tensor keys = project(model.key, l, rows[l]);         // [candidates·m, d_r]
-    const Tensor p = asked_scores(queries, asks, keys).view({n, candidates, m});
-    const Tensor of_chunk = best_mean(p, top);  // [n, candidates]
-    const Tensor mean = of_chunk.mean(-1, true);
-    // The small number keeps the gradient finite where all candidates score alike.
-    const Tensor sd = ((of_chunk - mean).square().mean(-1, true) + 1e-10).sqrt();
-    layers.push_back((of_chunk - mean) / (sd + 1e-6));
-  }
-  Votes votes;
-  votes.by_layer = torch::stack(layers);
-  const Tensor w = layer_weights / layer_weights.sum();
-  votes.all = (votes.by_layer * w.view({L, 1, 1})).sum(0);
-  return votes;
-}
-
-RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptions& options, Random& random,
-                          std::optional<Kind> only) {
-  RetrieverBatch batch;
-  const auto questions = static_cast<std::int64_t>(cache.chunk.size());
-  const auto chunks = static_cast<std::int64_t>(cache.kind.size());
-  const bool one_kind = only || random.chance(options.same_kind);
-  const Kind kind = only ? *only
-                         : cache.kind[static_cast<std::size_t>(
-                               cache.chunk[static_cast<std::size_t>(random.below(questions))])];
-  const auto fits = [&](std::int64_t chunk) {
-    return !one_kind || cache.kind[static_cast<std::size_t>(chunk)] == kind;
-  };
-  std::map<std::int64_t, std::int64_t> place;  // of a chunk among the candidates
-  const auto candidate = [&](std::int64_t chunk) {
-    const auto [at, is_new] = place.emplace(chunk, static_cast<std::int64_t>(batch.candidates.size()));
-    if (is_new) batch.candidates.push_back(chunk);
-    return at->second;
-  };
-  for (std::int64_t tries = 0; tries < 20 * options.asked_at_once; ++tries) {
-    if (static_cast<std::int64_t>(batch.questions.size()) == options.asked_at_once) break;
-    const std::int64_t q = random.below(questions), chunk = cache.chunk[static_cast<std::size_t>(q)];
-    if (!fits(chunk)) continue;
-    batch.questions.push_back(q);
-    batch.right.push_back(candidate(chunk));
-  }
-  const std::int64_t wanted = options.asked_at_once + options.others;
-  for (std::int64_t tries = 0; tries < 20 * wanted; ++tries) {
-    if (static_cast<std::int64_t>(batch.candidates.size()) >= wanted) break;
-    if (const std::int64_t chunk = random.below(chunks); fits(chunk)) candidate(chunk);
-  }
-  return batch;
-}
-
-double take_share(RetrieverBatch& batch, const Share& share) {
-  const auto n = static_cast<std::int64_t>(batch.questions.size());
-  const std::int64_t first = share.first(n), end = share.end(n);
-  if (first == end)
-    fail(ErrorCode::invalid_argument, "a step of the retriever's stage has {} questions for {} processes", n,
-         share.processes);
-  for (std::vector<std::int64_t>* list : {&batch.questions, &batch.right})
-    *list = std::vector<std::int64_t>(list->begin() + first, list->begin() + end);
-  return static_cast<double>(end - first) / static_cast<double>(n);
-}
-
-RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cache,
-                                   const RetrieverBatch& batch, const RetrieverStageOptions& options,
-                                   const Tensor& layer_weights, const Tensor& temperature, Random& random) {
-  const torch::Device device = model.device();
-  const std::int64_t K = model.memory.K, m = std::min(options.rows, K), L = model.config.layers;
-  const std::int64_t top = options.vote_top > 0 ? std::max<std::int64_t>(1, options.vote_top * m / K) : 0;
-  std::vector<std::int64_t> places, rows;
-  for (const std::int64_t q : batch.questions) places.push_back(cache.place[static_cast<std::size_t>(q)]);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(K));
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
-  for (const std::int64_t chunk : batch.candidates)
-    for (std::int64_t i = 0; i < m; ++i) {  // m of K without repeats
-      std::swap(order[static_cast<std::size_t>(i)],
-                order[static_cast<std::size_t>(random.between(i, K - 1))]);
-      rows.push_back(chunk * K + order[static_cast<std::size_t>(i)]);
+    if (step % per_round == 0 || step == stage.first_step()) {
+      const auto round = static_cast<std::uint32_t>(step / per_round);
+      stage.seed_draws(-1 - static_cast<std::int64_t>(round));
+      cache = {};  // before the next one asks for memory
+      cache = make_retriever_cache(model, maker, config.lesson.streams, options, round, stage.seed());
+      run.log.say(fmt::format("{}: round {}, {} questions on {} chunks, {:.0f} s", config.name, round + 1,
+                              cache.chunk.size(), cache.kind.size(), run.clock.seconds_here()));
+      examine(stage, cache, extra, step, round);
     }
-  const auto n = static_cast<std::int64_t>(places.size());
-  const Tensor at = upload(places, {n}, torch::kInt64, device);
-  const Tensor right = upload(batch.right, {n}, torch::kInt64, device);
-  const Tensor of_rows = upload(rows, {static_cast<std::int64_t>(rows.size())}, torch::kInt64, device);
-  const Votes votes = vote(model, cache.states.index_select(1, at), cache.asks.index_select(0, at),
-                           cache.rows.index_select(1, of_rows), m, top, layer_weights);
-  const auto cross_entropy = [&](const Tensor& scores) {  // [..., n, candidates]
-    const Tensor log_p = torch::log_softmax(scores, -1);
-    return -log_p.gather(-1, right.expand(scores.sizes().slice(0, scores.dim() - 1)).unsqueeze(-1)).mean();
-  };
-  const Tensor scale = temperature.exp();
-  RetrieverLoss out;
-  out.loss = cross_entropy(votes.all * scale[0]);
-  if (options.each_layer > 0)
-    out.loss =
-        out.loss + options.each_layer * cross_entropy(votes.by_layer * scale.narrow(0, 1, L).view({L, 1, 1}));
-  out.found = (votes.all.argmax(-1) == right).to(torch::kFloat32).detach();
-  return out;
+    stage.begin_step(step);
+    Random draw(stage.seed(), {.purpose = kStep, .update = static_cast<std::uint32_t>(step)});
+    RetrieverBatch batch = draw_batch(cache, options, draw, std::nullopt);
+    const double part = take_share(batch, stage.share());
+    RetrieverLoss result =
+        retriever_batch_loss(model, cache, batch, options, extra.log_weights.exp(), extra.temperature, draw);
+    if (run.processes) result.loss = part * result.loss;
+    result.loss.backward();
+    const Tensor norm = stage.end_step(step, optimizer);
+    report.count(result, part);
+    if (report.is_due(step)) report.tell(step, norm);
+  }
+  // Also for the delta of a run that stops; its checkpoint has been written.
+  const torch::NoGradGuard constant;
+  model.vote_weights = (extra.log_weights - extra.log_weights.mean()).exp().detach();
+  model.memory.vote_top = options.vote_top;
+  model.memory.recall = "consensus";
+  return end;
 }
 
 }  // namespace mplus::train

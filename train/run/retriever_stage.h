@@ -1,71 +1,12 @@
-// The retriever alone, on a frozen model: memory rows of many chunks and the states of questions about them
-// are made once and kept on the device; then whole votes are trained, against chunks of the same kind too.
-// The loss is the cross-entropy of the right chunk under the vote as recall by consensus takes it
-// (docs/recall.md), so what is trained is what is used: scores of tokens, a chunk's best ones, standardised
-// in each layer, weighted over layers.
+// The retriever alone, on a frozen model, in rounds: each makes chunks and questions anew
+// (retriever/round.h), looks how many of them are found before anything is learnt from them, and trains on
+// them for some steps (retriever/loss.h).
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
-#include "mplus/train/lessons/chunk_maker.h"
-#include "mplus/train/model/model.h"
-#include "mplus/train/processes/share.h"
+#include "mplus/train/run/stage.h"
 
 namespace mplus::train {
 
-struct RetrieverStageOptions {
-  std::int64_t rounds = 4;           // new chunks and questions are made so often: few overfit
-  std::int64_t updates = 64;         // chunks of a stream in a round
-  std::int64_t questions = 4;        // on each chunk
-  std::int64_t asked_at_once = 192;  // questions of a step; their chunks are each other's candidates
-  std::int64_t others = 64;          // candidates nobody asks for
-  std::int64_t rows = 32;            // of each candidate that are scored, of K
-  std::int64_t vote_top = 16;        // a chunk's best scores that count, of K; 0: all
-  double same_kind = .5;             // steps with candidates of one kind only
-  double each_layer = .3;            // weight of the loss of every layer for itself
-};
-
-// What a round holds on the device.
-struct RetrieverCache {
-  Tensor rows;                      // [L, chunks·K, d], normed
-  Tensor states;                    // [L, places, T, d], normed, of the read adapter over other memories
-  Tensor asks;                      // [places, T]: weights of the tokens that ask
-  std::vector<std::int64_t> place;  // of each question in states and asks
-  std::vector<std::int64_t> chunk;  // each question is about
-  std::vector<Kind> kind;           // of each chunk
-};
-RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker, std::int64_t streams,
-                                    const RetrieverStageOptions& options, std::uint32_t round,
-                                    std::uint64_t seed);
-
-// Votes of all candidates for each question, and their parts by layer. rows: [L, candidates·m, d].
-struct Votes {
-  Tensor by_layer;  // [L, questions, candidates], standardised
-  Tensor all;       // [questions, candidates]
-};
-Votes vote(const Model& model, const Tensor& states, const Tensor& asks, const Tensor& rows, std::int64_t m,
-           std::int64_t top, const Tensor& layer_weights);
-
-// One step's draw from a cache: questions, and candidates whose first ones are the questions' own chunks.
-struct RetrieverBatch {
-  std::vector<std::int64_t> questions, candidates, right;  // right: index into candidates, of each question
-};
-// `only`: of this kind, whatever the options say; no questions where there are none of it.
-RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptions& options, Random& random,
-                          std::optional<Kind> only);
-
-// Leaves this process's questions of a batch, all candidates with them; returns their part of all questions.
-// Votes for one question do not depend on the others, so the losses of the parts, weighted, add up.
-double take_share(RetrieverBatch& batch, const Share& share);
-
-struct RetrieverLoss {
-  Tensor loss;
-  Tensor found;  // [questions], 1 where the right chunk has the best vote
-};
-RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cache,
-                                   const RetrieverBatch& batch, const RetrieverStageOptions& options,
-                                   const Tensor& layer_weights, const Tensor& temperature, Random& random);
+RunEnd run_retriever(Stage& stage);
 
 }  // namespace mplus::train

@@ -9,8 +9,8 @@
 
 #include "mplus/io/memory_config.h"
 #include "mplus/train/lessons/lesson.h"
+#include "mplus/train/retriever/round.h"
 #include "mplus/train/run/optimizer.h"
-#include "mplus/train/run/retriever_stage.h"
 #include "mplus/train/run/step.h"
 
 namespace mplus::train {
@@ -25,7 +25,7 @@ struct StageConfig {
   std::int64_t steps = 0;
   double minutes =
       0;  // if not 0, the stage ends after so long, the learning rate with it; `steps` at the latest
-  bool retriever_only = false;  // kind = "retriever": frozen model, cached states (retriever_stage.h)
+  bool retriever_only = false;  // kind = "retriever": frozen model, cached states (run/retriever_stage.h)
   LessonOptions lesson;
   StepOptions step;
   RetrieverStageOptions retriever;

@@ -1,5 +1,5 @@
-// CUDA kernels of train/run/vote_scores.cpp. Plain pointers, so that no torch header goes through nvcc. All
-// launch on the given stream and return at once.
+// CUDA kernels of train/retriever/vote_scores.cpp. Plain pointers, so that no torch header goes through nvcc.
+// All launch on the given stream and return at once.
 #pragma once
 
 #include <cuda_bf16.h>

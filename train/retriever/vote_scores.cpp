@@ -1,4 +1,4 @@
-#include "mplus/train/run/vote_scores.h"
+#include "mplus/train/retriever/vote_scores.h"
 
 #include "mplus/train/model/rope.h"
 
