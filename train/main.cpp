@@ -1,5 +1,5 @@
 // mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md). mplus-train evaluate PLAN: measures
-// one.
+// one. mplus-train plot LOG SVG: draws a run.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/train/evaluate_command.h"
+#include "mplus/train/plot_command.h"
 #include "mplus/train/processes/processes.h"
 #include "mplus/train/run/run.h"
 
@@ -36,16 +37,22 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, ask_to_stop);
   if (argc > 1 && std::string_view(argv[1]) == "evaluate")
     return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
+  if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
   CLI::App app{
       "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term "
       "memory.\n"
       "CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see "
       "docs/training.md\n"
-      "and train/recipes/. DIR gets log.jsonl, checkpoint.safetensors and, after each stage, "
-      "delta.safetensors,\n"
+      "and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed), "
+      "checkpoint.safetensors "
+      "and,\n"
+      "after each stage, delta.safetensors, "
       "which `mplus --delta` reads. Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
       "stops\n"
-      "it after the step and saves. `mplus-train evaluate --help` tells how a delta is measured."};
+      "it after the step and saves. `mplus-train evaluate --help` tells how a delta is measured, "
+      "`mplus-train "
+      "plot\n"
+      "--help` how a log is drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;

@@ -1,29 +1,13 @@
 #include "mplus/eval/report/plots.h"
 
 #include <fmt/core.h>
-#include <sys/wait.h>
 
 #include <cmath>
-#include <cstdio>
+
+#include "mplus/core/gnuplot.h"
 
 namespace mplus::eval {
 namespace {
-
-std::string gnuplot_text(std::string_view text) {  // a gnuplot string in single quotes
-  std::string out = "'";
-  for (char c : text) out += c == '\'' ? "''" : std::string(1, c);
-  return out + "'";
-}
-
-// Dark to light, and told apart without colour by dash and point.
-struct Look {
-  const char* colour;
-  int dash, point;
-};
-constexpr Look kLooks[] = {{"#000000", 1, 7},  {"#b2182b", 2, 5},  {"#2166ac", 3, 9}, {"#1b7837", 4, 13},
-                           {"#762a83", 5, 11}, {"#bf812d", 2, 4},  {"#35978f", 3, 6}, {"#c51b7d", 4, 8},
-                           {"#4d4d4d", 5, 10}, {"#542788", 1, 12}, {"#006837", 2, 1}, {"#8c510a", 3, 2},
-                           {"#053061", 4, 3},  {"#67001f", 5, 14}, {"#40004b", 1, 15}};
 
 std::string curves(const Plot& plot) {
   std::string script;
@@ -39,7 +23,7 @@ std::string curves(const Plot& plot) {
   if (plot.y_high > plot.y_low) script += fmt::format("set yrange [{}:{}]\n", plot.y_low, plot.y_high);
   script += "plot ";
   for (std::size_t s = 0; s < plot.series.size(); ++s) {
-    const Look& look = kLooks[s % std::size(kLooks)];
+    const GnuplotLook& look = gnuplot_look(s);
     const Series& series = plot.series[s];
     if (s > 0) script += ", ";
     if (series.level) {
@@ -108,15 +92,7 @@ std::string plot_script(const Plot& plot, const std::filesystem::path& folder) {
 }
 
 std::string draw_plot(const Plot& plot, const std::filesystem::path& folder) {
-  const std::string script = plot_script(plot, folder);
-  std::FILE* gnuplot = ::popen("gnuplot 2>&1 >/dev/null | head -c 400 >&2", "w");
-  if (!gnuplot) return "gnuplot cannot be started";
-  std::fwrite(script.data(), 1, script.size(), gnuplot);
-  const int status = ::pclose(gnuplot);
-  std::error_code ignored;
-  const bool drawn = std::filesystem::exists(folder / (plot.name + ".svg"), ignored) &&
-                     std::filesystem::exists(folder / (plot.name + ".png"), ignored);
-  return WIFEXITED(status) && drawn ? "" : "gnuplot is missing or failed";
+  return run_gnuplot(plot_script(plot, folder));
 }
 
 }  // namespace mplus::eval

@@ -10,7 +10,7 @@
 namespace mplus::train {
 
 struct RunOptions {
-  std::filesystem::path out;    // log.jsonl, checkpoint.safetensors, delta.safetensors
+  std::filesystem::path out;    // log.jsonl, losses.svg, checkpoint.safetensors, delta.safetensors
   std::filesystem::path cache;  // tokenised data
   std::string device = "auto";  // "cpu", "cuda"
   double minutes = 0;           // stop, resumable, after so long; 0: no limit

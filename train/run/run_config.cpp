@@ -161,9 +161,11 @@ void read_retriever(Keys& keys, RetrieverStageOptions& options) {
   keys.take("each_layer", options.each_layer);
 }
 
-StageConfig read_stage(const toml::table& table, const std::string& where) {
-  Keys keys(table, where);
+StageConfig read_stage(const toml::table& table, const std::string& file, std::size_t number) {
   StageConfig stage;
+  stage.name = fmt::format("stage {}", number);
+  const std::string where = fmt::format("{}: {}", file, stage.name);
+  Keys keys(table, where);
   keys.take("name", stage.name);
   keys.take("steps", stage.steps);
   keys.take("minutes", stage.minutes);
@@ -262,8 +264,7 @@ RunConfig load_run_config(const fs::path& file) {
   run.questions = read_files(keys, "questions", folder);
   if (const toml::array* stages = keys.tables("stage"))
     for (const toml::node& stage : *stages)
-      run.stages.push_back(
-          read_stage(*stage.as_table(), fmt::format("{}: stage {}", file.string(), run.stages.size() + 1)));
+      run.stages.push_back(read_stage(*stage.as_table(), file.string(), run.stages.size() + 1));
   keys.close();
   if (run.stages.empty()) keys.wrong("stage", "at least one stage");
   if (run.texts.empty()) keys.wrong("text", "at least one file of text");

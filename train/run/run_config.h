@@ -21,7 +21,7 @@ struct DataFile {
 };
 
 struct StageConfig {
-  std::string name;
+  std::string name;  // in the log; "stage 1" and so on where the recipe gives none
   std::int64_t steps = 0;
   double minutes =
       0;  // if not 0, the stage ends after so long, the learning rate with it; `steps` at the latest

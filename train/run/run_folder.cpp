@@ -13,7 +13,11 @@ namespace mplus::train {
 namespace fs = std::filesystem;
 
 RunFolder::RunFolder(const RunOptions& options, const RunOrigin& origin, RunLog& log, Processes* processes)
-    : options_(options), origin_(origin), log_(log), processes_(processes) {}
+    : options_(options),
+      origin_(origin),
+      log_(log),
+      processes_(processes),
+      plot_(options.out / "log.jsonl", options.out / "losses.svg", log) {}
 
 std::optional<Progress> RunFolder::find_checkpoint() {
   const bool packed = !options_.travel.empty() && holds_packed_checkpoint(options_.travel);
@@ -48,6 +52,7 @@ void RunFolder::save(Model& model, AdamW& optimizer, Progress progress) {
   progress.data = origin_.data;
   save_checkpoint(checkpoint(), model, optimizer, progress);
   if (!options_.travel.empty() && writes()) pack();
+  if (writes()) plot_.draw();
   saved_ = Clock::now();
 }
 

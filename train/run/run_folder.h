@@ -1,5 +1,5 @@
-// What a run leaves in its folder: checkpoints that resume it exactly, packed ones where they travel, and the
-// delta of every stage.
+// What a run leaves in its folder: checkpoints that resume it exactly, packed ones where they travel, a
+// picture of its losses and the delta of every stage.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "mplus/train/run/checkpoint.h"
 #include "mplus/train/run/run.h"
 #include "mplus/train/run/run_clock.h"
-#include "mplus/train/run/run_log.h"
+#include "mplus/train/run/run_plot.h"
 
 namespace mplus::train {
 
@@ -43,6 +43,7 @@ class RunFolder {
   const RunOrigin& origin_;
   RunLog& log_;
   Processes* processes_;
+  RunPlot plot_;
   Clock::time_point saved_ = Clock::now();
 };
 
