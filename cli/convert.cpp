@@ -12,6 +12,7 @@
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session_file.h"
 #include "mplus/engine/weights_id.h"
+#include "mplus/io/text_side.h"
 #include "mplus/model/save.h"
 
 namespace mplus::cli {
@@ -43,18 +44,11 @@ void refuse_existing(const fs::path& target) {
     fail(ErrorCode::invalid_argument, "{}: is there already; name a new one", target.string());
 }
 
-// A tokenizer is no tensor: its files go along where the source is a folder.
-void copy_text_side(const fs::path& from, const fs::path& to) {
-  std::error_code ignored;
-  if (!fs::is_directory(from, ignored)) {
-    fmt::print(stderr,
-               "note: the tokenizer stays in {}; tokenizer.json has to be put beside the new weights\n",
+// A tokenizer is no tensor.
+void write_text_side(const fs::path& from, const fs::path& to) {
+  if (!io::write_text_side(from, to))
+    fmt::print(stderr, "note: {} brings no tokenizer; text needs a tokenizer.json beside the new weights\n",
                from.filename().string());
-    return;
-  }
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                           "generation_config.json", "chat_template.jinja"})
-    if (fs::exists(from / name, ignored)) fs::copy_file(from / name, to / name);
 }
 
 ModelOptions model_of(const ConvertOptions& options) {
@@ -81,7 +75,7 @@ Outcome to_published(const ConvertOptions& options) {
   const bool with_memory = !options.memory.empty() || engine->weights().initial_memory.has_value();
   model::save_published(engine->weights(), with_memory ? &session.memory() : nullptr, options.target,
                         dtype_of(options.dtype));
-  copy_text_side(engine::locate_model(options.source, "none").model, options.target);
+  write_text_side(engine::locate_model(options.source, "none").model, options.target);
   if (!with_memory)
     fmt::print(stderr, "note: without a memory; --memory FILE (begun with --keep-hidden) adds one\n");
   return {{"published", options.target}};
@@ -91,7 +85,7 @@ Outcome to_base(const ConvertOptions& options) {
   refuse_dtype(options, {"int8"});
   const model::ModelFiles files = engine::locate_model(options.source, "none");
   model::save_base(*model::load_weights(files), options.target, dtype_of(options.dtype));
-  copy_text_side(files.model, options.target);
+  write_text_side(files.model, options.target);
   return {{"base", options.target}};
 }
 
@@ -122,7 +116,7 @@ Outcome to_base_and_delta(const ConvertOptions& options) {
   // Integers are for the delta alone; a base keeps its own type then.
   const std::optional<DType> dtype = dtype_of(options.dtype);
   model::save_base(*weights, base, dtype == DType::i8 ? std::nullopt : dtype);
-  copy_text_side(from.model, base);
+  write_text_side(from.model, base);
   model::save_delta(*weights, delta, dtype);
   Outcome outcome{{"base", base.string()}, {"delta", delta.string()}};
   save_initial_memory(options, {.model = base, .delta = delta}, outcome);

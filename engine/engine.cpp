@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
 #include "mplus/engine/weights_id.h"
-#include "mplus/io/gguf.h"
+#include "mplus/io/text_side.h"
 
 namespace mplus::engine {
 namespace {
@@ -37,23 +36,13 @@ Engine::Engine(const EngineOptions& options)
 }
 
 void Engine::load_text_side(const fs::path& model) {
-  std::string template_text;
-  if (fs::is_directory(model)) {
-    if (!fs::exists(model / "tokenizer.json")) return;
-    tokenizer_ = io::Tokenizer::from_file(model / "tokenizer.json");
-    if (fs::exists(model / "tokenizer_config.json"))
-      template_text = read_text_file(model / "tokenizer_config.json");
-  } else if (model.extension() == ".gguf") {
-    const io::Gguf file = io::Gguf::open(model);
-    tokenizer_ = io::Tokenizer::from_gguf(file);
-    template_text = file.get_string("tokenizer.chat_template").value_or("");
-  } else {
-    return;
-  }
+  std::optional<io::TextSide> text = io::read_text_side(model);
+  if (!text) return;
+  tokenizer_ = std::move(text->tokenizer);
+  chat_template_ = std::move(text->chat);
   if (tokenizer_->size() > weights_->config.vocab)
     fail(ErrorCode::model_mismatch, "{}: the tokenizer has {} tokens, the model {}", model.string(),
          tokenizer_->size(), weights_->config.vocab);
-  chat_template_ = io::ChatTemplate::pick(*tokenizer_, template_text);
 }
 
 std::int64_t Engine::window_tokens() const {

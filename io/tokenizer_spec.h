@@ -59,6 +59,8 @@ class TokenIndex {
 
 TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view name);
 TokenizerSpec read_tokenizer_gguf(const Gguf& file);
+// The inverse of read_tokenizer_json(); bos and eos stand in a file beside it.
+std::string write_tokenizer_json(const TokenizerSpec& spec);
 // bos and eos as the files beside a tokenizer.json name them.
 void read_special_ids(TokenizerSpec& spec, const std::filesystem::path& folder);
 

@@ -5,6 +5,7 @@
 
 #include "mplus/io/chat_template.h"
 #include "mplus/io/gguf.h"
+#include "mplus/io/tokenizer_spec.h"
 #include "tokenizer_fixtures.h"
 
 namespace mplus::io {
@@ -42,6 +43,13 @@ TEST_F(TokenizerModel, IsTheSameTokenizerAsTheJson) {
     ASSERT_EQ(t.token_bytes(id), test::smollm2().token_bytes(id));
     ASSERT_EQ(t.is_special(id), test::smollm2().is_special(id));
   }
+}
+
+TEST_F(TokenizerModel, WrittenAsJsonItIsTheSame) {
+  const std::string json = write_tokenizer_json(read_tokenizer_gguf(Gguf::open(path_)));
+  const Tokenizer t = Tokenizer::from_json(json, "written");
+  EXPECT_EQ(t.fingerprint(), test::smollm2().fingerprint());
+  test::expect_vectors(t, "smollm2", 81);
 }
 
 TEST_F(TokenizerModel, ChatTemplate) {
