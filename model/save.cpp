@@ -206,7 +206,7 @@ void convert_delta(const fs::path& from, const fs::path& to, DType dtype) {
   for (const auto& [name, tensor] : file.tensors()) {
     const bool scale = name.ends_with("_scale") && file.find(name.substr(0, name.size() - 6));
     if (scale) continue;
-    if (tensor.shape.size() != 2) {
+    if (tensor.shape.size() != 2 || name == "vector_pool") {
       out.add_bytes(name, tensor.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()});
       continue;
     }

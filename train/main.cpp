@@ -46,8 +46,10 @@ int main(int argc, char** argv) {
       "and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed), "
       "checkpoint.safetensors "
       "and,\n"
-      "after each stage, delta.safetensors, "
-      "which `mplus --delta` reads. Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
+      "after each stage, delta.safetensors, which `mplus --delta` reads, with the folder base where the base "
+      "is "
+      "trained.\n"
+      "Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
       "stops\n"
       "it after the step and saves. `mplus-train evaluate --help` tells how a delta is measured, "
       "`mplus-train "
@@ -91,6 +93,12 @@ int main(int argc, char** argv) {
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--base-dtype", options.base_dtype,
+                 "of the base's weights, where they are trained: bf16, f32")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, mplus::DType>{{"bf16", mplus::DType::bf16}, {"f32", mplus::DType::f32}}))
+      ->type_name("TYPE")
+      ->default_str("bf16");
   app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
       ->type_name("TEXT");
   CLI11_PARSE(app, argc, argv);

@@ -6,8 +6,13 @@
 
 #include <fstream>
 
+#include "../io/file_bytes.h"
 #include "../io/tokenizer_fixtures.h"
+#include "mplus/io/dequantise.h"
+#include "mplus/io/gguf_names.h"
 #include "mplus/io/safetensors.h"
+#include "mplus/io/tokenizer_spec.h"
+#include "mplus/train/model/load.h"
 
 namespace mplus::train {
 namespace {
@@ -71,6 +76,55 @@ TinyFiles::TinyFiles(const std::string& name)
   fs::remove_all(folder_);
   write_base(folder_ / "base");
   write_data(folder_);
+}
+
+fs::path TinyFiles::base_as_gguf() const {
+  const Model model = load_model({.model = base(), .delta = {}}).model;
+  const io::ModelConfig& c = model.config;
+  const io::TokenizerSpec spec = io::read_tokenizer_json(io::test::TinyTokenizer().json(), "tiny.json");
+  io::test::GgufBuilder file;
+  const auto number = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
+  file.text("general.architecture", "llama")
+      .number("llama.block_count", number(c.layers))
+      .number("llama.context_length", number(c.context))
+      .number("llama.embedding_length", number(c.hidden))
+      .number("llama.feed_forward_length", number(c.ffn))
+      .number("llama.attention.head_count", number(c.heads))
+      .number("llama.attention.head_count_kv", number(c.kv_heads))
+      .real("llama.attention.layer_norm_rms_epsilon", c.norm_epsilon)
+      .number("tokenizer.ggml.bos_token_id", 300)
+      .number("tokenizer.ggml.eos_token_id", 300)
+      .text("tokenizer.ggml.model", "gpt2")
+      .text("tokenizer.ggml.pre", "gpt-2");
+  std::vector<std::string> tokens, merges;
+  std::string types;
+  io::test::append<std::uint32_t>(types, 5);  // i32
+  io::test::append<std::uint64_t>(types, spec.tokens.size());
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    const std::string& token = spec.tokens[id];
+    const bool added = id >= 300;
+    io::test::append<std::int32_t>(types, token.empty() ? 5 : id == 300 ? 3 : added ? 4 : 1);
+    tokens.push_back(token.empty() ? fmt::format("unused{}", id) : token);
+  }
+  for (const io::Merge& merge : spec.merges)
+    merges.push_back(fmt::format("{} {}", spec.tokens[static_cast<std::size_t>(merge.left)],
+                                 spec.tokens[static_cast<std::size_t>(merge.right)]));
+  file.texts("tokenizer.ggml.tokens", std::vector<std::string_view>(tokens.begin(), tokens.end()))
+      .texts("tokenizer.ggml.merges", std::vector<std::string_view>(merges.begin(), merges.end()))
+      .raw("tokenizer.ggml.token_type", 9, types);
+  const io::Safetensors weights = io::Safetensors::open(base() / "model.safetensors");
+  for (const auto& [name, tensor] : weights.tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
+    if (const std::int64_t heads = io::gguf_permuted_heads(name, c); heads > 0)
+      io::permute_rows(bytes.data(), tensor.bytes.data(), tensor.shape[0], tensor.matrix().row_size_bytes(),
+                       heads);
+    std::vector<std::uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
+    file.tensor(io::gguf_name(name), 0, dims, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  const fs::path path = folder_ / "base.gguf";
+  const io::test::Bytes bytes = file.build();
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  return path;
 }
 
 TinyFiles::~TinyFiles() { fs::remove_all(folder_); }

@@ -94,6 +94,42 @@ TEST(TrainRun, ResumedRunHasTheSameLosses) {
   std::filesystem::remove(file);
 }
 
+// The state between two stages, the first of which trained the base and one vector a chunk.
+TEST(TrainRun, WhatAnEarlierStageTrainedStaysInTheCheckpoint) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "stages.safetensors";
+  Model first = tiny_model(torch::kFloat32);
+  first.vector_pool = torch::randn({2, 12});
+  first.vote_weights = torch::rand({2});
+  trained_tensors(first, kRates);
+  {
+    const torch::NoGradGuard constant;
+    first.base.down += 1;
+  }
+  AdamW none{{}};
+  save_checkpoint(file, first, none, {.stage = 1});
+  Model second = tiny_model(torch::kFloat32);
+  match_parts(file, second);
+  load_checkpoint(file, second, none);
+  for (int stage = 0; stage < 2; ++stage) {
+    EXPECT_TRUE(second.base_trained);
+    EXPECT_TRUE(torch::equal(first.base.down, second.base.down)) << stage;
+    EXPECT_TRUE(torch::equal(first.vector_pool, second.vector_pool)) << stage;
+    EXPECT_TRUE(torch::equal(first.vote_weights, second.vote_weights)) << stage;
+    // The second stage trains neither, and stops.
+    AdamW adapters(trained_tensors(second, {.adapter = 1e-3}));
+    save_checkpoint(file, second, adapters, {.stage = 1, .step = 1});
+    second = tiny_model(torch::kFloat32);
+    match_parts(file, second);
+    AdamW resumed(trained_tensors(second, {.adapter = 1e-3}));
+    load_checkpoint(file, second, resumed);
+  }
+  Model plain = tiny_model(torch::kFloat32);
+  save_checkpoint(file, plain, none, {});
+  match_parts(file, second);
+  EXPECT_FALSE(second.base_trained || second.vector_pool.defined() || second.vote_weights.defined());
+  std::filesystem::remove(file);
+}
+
 TEST(TrainRun, CheckpointOfOtherPartsIsRefused) {
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "parts.safetensors";
   Model model = tiny_model(torch::kFloat32);

@@ -149,7 +149,10 @@ void load_delta(Model& model, const fs::path& file, torch::Dtype dtype) {
   const io::Safetensors delta = io::Safetensors::open(file);
   model.memory = io::delta_config(delta);
   check_memory(model, file.string());
+  // The files say which of these there are: parameters() lists those that are defined.
   if (delta.find("vote_weights")) model.vote_weights = torch::ones({model.config.layers}, dtype);
+  if (delta.find("vector_pool"))
+    model.vector_pool = torch::zeros({model.config.layers, model.config.hidden}, dtype);
   load_parts(model, Source(delta), false, dtype);
 }
 

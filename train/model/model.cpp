@@ -56,6 +56,7 @@ std::vector<Parameter> parameters(Model& model) {
     head("self_attn.key_proj", model.key);
     if (m.has_encoder_query) head("self_attn.encoder_query_proj", model.encoder_query);
     if (model.vote_weights.defined()) single("vote_weights", model.vote_weights, Part::retriever, {c.layers});
+    if (model.vector_pool.defined()) single("vector_pool", model.vector_pool, Part::retriever, {c.layers, d});
   }
   return all;
 }

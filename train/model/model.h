@@ -48,7 +48,10 @@ struct Model {
   Tensor bos;         // [L, d]
   Tensor positional;  // [d], added to the rows an update writes
   RetrieverHead query, key, encoder_query;
-  Tensor vote_weights;                     // [L], of the layers in a vote; undefined: all alike
+  Tensor vote_weights;  // [L], of the layers in a vote; undefined: all alike
+  Tensor vector_pool;   // [L, d], for one vector a chunk: a token's share in its question's query; undefined:
+                        // the retriever is not trained for it
+  bool base_trained = false;               // the base's own weights are no longer those that were loaded
   torch::Dtype compute = torch::kFloat32;  // of the passes; parameters stay as they are
   std::shared_ptr<RopeTable> rope;
 

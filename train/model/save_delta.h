@@ -8,6 +8,7 @@
 
 namespace mplus::train {
 
+// What the record says goes before what the model's sizes say.
 void save_delta(Model& model, const std::filesystem::path& file, const io::StringMap& record);
 
 }  // namespace mplus::train

@@ -22,6 +22,7 @@ struct RetrieverStageOptions {
   std::int64_t vote_top = 16;        // a chunk's best scores that count, of K; 0: all
   double same_kind = .5;             // steps with candidates of one kind only
   double each_layer = .3;            // weight of the loss of every layer for itself
+  double vector = 0;                 // weight of the loss of one vector a chunk; 0: it is not trained
 };
 
 // What a round holds on the device.

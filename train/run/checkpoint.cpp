@@ -8,6 +8,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/safetensors.h"
+#include "mplus/train/model/tensor_file.h"
 
 namespace mplus::train {
 namespace {
@@ -30,7 +31,7 @@ std::vector<Named> weights(Model& model, const AdamW& optimizer) {
   std::vector<Named> list;
   std::set<std::string> seen;
   for (const Parameter& p : parameters(model))
-    if (p.part != Part::base || p.tensor->requires_grad()) {
+    if (p.part != Part::base || model.base_trained) {
       list.push_back({p.name, *p.tensor});
       seen.insert(p.name);
     }
@@ -91,14 +92,9 @@ Progress progress_of(const io::Safetensors& file) {
 void save_checkpoint(const fs::path& file, Model& model, AdamW& optimizer, const Progress& progress) {
   const std::vector<AdamW::Moments> moments = optimizer.moments();
   if (optimizer.processes() && !optimizer.processes()->is_first()) return;
-  std::vector<Tensor> kept;  // on the CPU and contiguous, until the file is written
-  std::vector<io::TensorData> tensors;
+  TensorFile out;
   const auto add = [&](const std::string& name, const Tensor& tensor) {
-    const Tensor& copy = kept.emplace_back(tensor.detach().to(torch::kCPU).contiguous());
-    tensors.push_back({name,
-                       file_type(copy),
-                       copy.sizes().vec(),
-                       {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
+    out.add(name, tensor, tensor.sizes().vec(), file_type(tensor));
   };
   for (const Named& weight : weights(model, optimizer)) add(weight.name, weight.tensor);
   for (std::size_t i = 0; i < moments.size(); ++i) {
@@ -107,21 +103,29 @@ void save_checkpoint(const fs::path& file, Model& model, AdamW& optimizer, const
     add(name + kSecond, moments[i].second);
     add(name + kSteps, moments[i].steps);
   }
-  io::write_safetensors(file, tensors,
-                        {{"format", std::string(kFormat)},
-                         {"stage", fmt::format("{}", progress.stage)},
-                         {"step", fmt::format("{}", progress.step)},
-                         {"seconds", fmt::format("{}", progress.seconds)},
-                         {"warm_up_from", fmt::format("{}", progress.warm_up_from)},
-                         {"recipe", progress.recipe},
-                         {"data", progress.data}});
+  out.write(file, {{"format", std::string(kFormat)},
+                   {"stage", fmt::format("{}", progress.stage)},
+                   {"step", fmt::format("{}", progress.step)},
+                   {"seconds", fmt::format("{}", progress.seconds)},
+                   {"warm_up_from", fmt::format("{}", progress.warm_up_from)},
+                   {"recipe", progress.recipe},
+                   {"data", progress.data}});
+}
+
+void match_parts(const fs::path& path, Model& model) {
+  const io::Safetensors file = open_checkpoint(path);
+  const auto match = [&](const char* name, Tensor& tensor, at::IntArrayRef shape) {
+    if (!file.find(name)) tensor = Tensor();
+    else if (!tensor.defined()) tensor = torch::zeros(shape, torch::TensorOptions(model.device()));
+  };
+  match("vote_weights", model.vote_weights, {model.config.layers});
+  match("vector_pool", model.vector_pool, {model.config.layers, model.config.hidden});
+  model.base_trained = file.find("model.embed_tokens.weight") != nullptr;
 }
 
 Progress load_checkpoint(const fs::path& path, Model& model, AdamW& optimizer) {
   const io::Safetensors file = open_checkpoint(path);
   const torch::NoGradGuard constant;
-  if (file.find("vote_weights") && !model.vote_weights.defined())
-    model.vote_weights = torch::ones({model.config.layers}, torch::TensorOptions(model.device()));
   std::vector<Named> list = weights(model, optimizer);
   for (Named& weight : list) weight.tensor.copy_(content(file, weight.name, weight.tensor));
   const Tensor number = torch::zeros({});

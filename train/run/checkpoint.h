@@ -18,13 +18,17 @@ struct Progress {
   std::string recipe = {}, data = {};  // what the run is made of, as hashes; empty: not known
 };
 
-// Every tensor of the delta, trained or not, and of the base what is trained; the optimizer's own ones too.
+// Every tensor of the delta, trained or not, the base's where it has been trained, and the optimizer's own.
 // Of several processes all call it and the first one writes; any number of them can go on from the file.
 void save_checkpoint(const std::filesystem::path& file, Model& model, AdamW& optimizer,
                      const Progress& progress);
 
-// Into a model of the same shape and an optimizer over the same tensors; anything else is an error. An
-// optimizer without tensors takes the model's alone: the state of a run between its stages.
+// Gives a model the parts that the checkpoint has: which of those a model may be without, and whether the
+// base has been trained. Values come with load_checkpoint; optimizers are made in between.
+void match_parts(const std::filesystem::path& file, Model& model);
+
+// Into a model of the same shape and parts and an optimizer over the same tensors; anything else is an error.
+// An optimizer without tensors takes the model's alone: the state of a run between its stages.
 Progress load_checkpoint(const std::filesystem::path& file, Model& model, AdamW& optimizer);
 Progress checkpoint_progress(const std::filesystem::path& file);  // reads nothing else
 

@@ -11,6 +11,7 @@ namespace mplus::train {
 
 std::vector<Trained> trained_tensors(Model& model, const LearningRates& rates) {
   std::vector<Trained> trained;
+  model.base_trained |= rates.base > 0;
   for (const Parameter& p : parameters(model)) {
     const double rate = p.part == Part::base      ? rates.base
                         : p.part == Part::adapter ? rates.adapter

@@ -19,47 +19,50 @@ ChunkOptions chunk_options(const Stage& stage) {
   return chunk;
 }
 
-// What is trained beside the model's own tensors.
-struct Extra {
-  explicit Extra(const Model& model);
-  std::vector<Trained> trained(double rate) const {
-    return {{"vote_log_weights", log_weights, rate}, {"vote_temperature", temperature, rate}};
+std::vector<Trained> trained_beside(const RetrieverFactors& factors, double rate) {
+  std::vector<Trained> trained{{"vote_log_weights", factors.layers, rate},
+                               {"vote_temperature", factors.votes, rate}};
+  if (factors.vector.defined()) trained.push_back({"vector_temperature", factors.vector, rate});
+  return trained;
+}
+
+// A vector_pool that queries and keys have been trained away from would say that they fit it.
+void prepare_vector(Model& model, const RetrieverStageOptions& options, RunLog& log) {
+  if (options.vector > 0) {
+    if (!model.vector_pool.defined())  // zeros: all tokens that ask have the same share
+      model.vector_pool =
+          torch::zeros({model.config.layers, model.config.hidden}, torch::TensorOptions(model.device()));
+  } else if (model.vector_pool.defined()) {
+    log.say(
+        "vector_pool is left out of what this stage makes: `vector` is 0, one vector a chunk is not trained");
+    model.vector_pool = Tensor();
   }
-
-  Tensor log_weights;  // [L], of the layers in the vote
-  Tensor temperature;  // [1 + L], of the vote and of each layer
-};
-
-Extra::Extra(const Model& model) {
-  const auto options = torch::TensorOptions(model.device());
-  const std::int64_t L = model.config.layers;
-  log_weights = model.vote_weights.defined() ? model.vote_weights.clamp_min(1e-3).log().clone()
-                                             : torch::zeros({L}, options);
-  temperature = torch::full({1 + L}, std::log(4.0), options);
-  for (Tensor* tensor : {&log_weights, &temperature}) tensor->requires_grad_();
 }
 
 // Questions nobody has trained on yet, against candidates of their own kind.
-void examine(const Stage& stage, const RetrieverCache& cache, const Extra& extra, std::int64_t step,
-             std::uint32_t round) {
+void examine(const Stage& stage, const RetrieverCache& cache, const RetrieverFactors& factors,
+             std::int64_t step, std::uint32_t round) {
   const torch::NoGradGuard constant;
   const RunParts& run = stage.run();
   RetrieverStageOptions exam = stage.config().retriever;
   exam.same_kind = 1;
-  io::Json shares;
+  io::Json line = {{"stage", stage.config().name}, {"step", step}, {"found_first", io::Json::object()}};
   std::string shown;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    const auto kind = static_cast<Kind>(k);
+    const std::string kind(kind_name(static_cast<Kind>(k)));
     Random draw(stage.seed(), {.purpose = kExam, .life = round, .stream = static_cast<std::uint32_t>(k)});
-    const RetrieverBatch batch = draw_batch(cache, exam, draw, kind);
+    const RetrieverBatch batch = draw_batch(cache, exam, draw, static_cast<Kind>(k));
     if (batch.questions.empty()) continue;
-    const RetrieverLoss result =
-        retriever_batch_loss(run.model, cache, batch, exam, extra.log_weights.exp(), extra.temperature, draw);
+    const RetrieverLoss result = retriever_batch_loss(run.model, cache, batch, exam, factors, draw);
     const double share = result.found.mean().item<double>();
-    shares[std::string(kind_name(kind))] = share;
-    shown += fmt::format("  {} {:.3f}", kind_name(kind), share);
+    line["found_first"][kind] = share;
+    shown += fmt::format("  {} {:.3f}", kind, share);
+    if (!result.found_by_vector.defined()) continue;
+    const double by_vector = result.found_by_vector.mean().item<double>();
+    line["found_first_vector"][kind] = by_vector;
+    shown += fmt::format(" ({:.3f} by one vector)", by_vector);
   }
-  run.log.record({{"stage", stage.config().name}, {"step", step}, {"found_first", shares}});
+  run.log.record(line);
   run.log.say(fmt::format("  found first among their kind, unseen:{}", shown));
 }
 
@@ -69,12 +72,14 @@ class RetrieverReport {
   explicit RetrieverReport(const Stage& stage)
       : stage_(stage),
         loss_(torch::zeros({}, torch::TensorOptions(stage.run().model.device()))),
-        found_(torch::zeros_like(loss_)) {}
+        found_(torch::zeros_like(loss_)),
+        found_by_vector_(torch::zeros_like(loss_)) {}
 
   // part: of all questions of the step, those of this process.
   void count(const RetrieverLoss& result, double part) {
     loss_ += result.loss.detach();
     found_ += part * result.found.mean();
+    if (result.found_by_vector.defined()) found_by_vector_ += part * result.found_by_vector.mean();
     ++steps_;
   }
   bool is_due(std::int64_t step) const {
@@ -84,7 +89,7 @@ class RetrieverReport {
 
  private:
   const Stage& stage_;
-  Tensor loss_, found_;
+  Tensor loss_, found_, found_by_vector_;
   std::int64_t steps_ = 0;
   Clock::time_point since_ = Clock::now();
 };
@@ -98,18 +103,20 @@ void RetrieverReport::tell(std::int64_t step, const Tensor& norm) {
   const double loss = mean(loss_), found = mean(found_);
   const double each = seconds_since(since_) / static_cast<double>(steps_);
   const double gigabytes = device_gigabytes(run.model.device());
-  run.log.record({{"stage", config.name},
-                  {"step", step + 1},
-                  {"seconds", run.clock.seconds()},
-                  {"loss", loss},
-                  {"found", found},
-                  {"device_gigabytes", gigabytes}});
-  run.log.say(fmt::format("{} {}/{}  {:.0f} ms a step, {:.1f} min left, {:.0f} GB  loss {:.3f}  found {:.3f}",
+  io::Json line = {{"stage", config.name}, {"step", step + 1}, {"seconds", run.clock.seconds()},
+                   {"loss", loss},         {"found", found},   {"device_gigabytes", gigabytes}};
+  std::string shown = fmt::format("found {:.3f}", found);
+  if (config.retriever.vector > 0) {
+    const double by_vector = mean(found_by_vector_);
+    line["found_vector"] = by_vector;
+    shown += fmt::format(" ({:.3f} by one vector)", by_vector);
+  }
+  run.log.record(line);
+  run.log.say(fmt::format("{} {}/{}  {:.0f} ms a step, {:.1f} min left, {:.0f} GB  loss {:.3f}  {}",
                           config.name, step + 1, config.steps, 1e3 * each,
-                          each * static_cast<double>(config.steps - step - 1) / 60, gigabytes, loss, found));
+                          each * static_cast<double>(config.steps - step - 1) / 60, gigabytes, loss, shown));
   stage_.check_finite(loss, norm.item<double>(), step);
-  loss_.zero_();
-  found_.zero_();
+  for (Tensor* sum : {&loss_, &found_, &found_by_vector_}) sum->zero_();
   steps_ = 0;
   since_ = Clock::now();
 }
@@ -122,9 +129,10 @@ RunEnd run_retriever(Stage& stage) {
   const RetrieverStageOptions& options = config.retriever;
   Model& model = run.model;
   const ChunkMaker maker(run.material, chunk_options(stage), stage.seed());
-  const Extra extra(model);
+  prepare_vector(model, options, run.log);
+  const RetrieverFactors factors(model, options);
   model.vote_weights = Tensor();  // made from the logarithms at the end
-  AdamW optimizer = stage.optimizer(extra.trained(config.rates.retriever));
+  AdamW optimizer = stage.optimizer(trained_beside(factors, config.rates.retriever));
   const std::int64_t rounds = std::max<std::int64_t>(1, options.rounds);
   const std::int64_t per_round = (config.steps + rounds - 1) / rounds;
   RetrieverCache cache;
@@ -143,14 +151,13 @@ RunEnd run_retriever(Stage& stage) {
       cache = make_retriever_cache(model, maker, config.lesson.streams, options, round, stage.seed());
       run.log.say(fmt::format("{}: round {}, {} questions on {} chunks, {:.0f} s", config.name, round + 1,
                               cache.chunk.size(), cache.kind.size(), run.clock.seconds_here()));
-      examine(stage, cache, extra, step, round);
+      examine(stage, cache, factors, step, round);
     }
     stage.begin_step(step);
     Random draw(stage.seed(), {.purpose = kStep, .update = static_cast<std::uint32_t>(step)});
     RetrieverBatch batch = draw_batch(cache, options, draw, std::nullopt);
     const double part = take_share(batch, stage.share());
-    RetrieverLoss result =
-        retriever_batch_loss(model, cache, batch, options, extra.log_weights.exp(), extra.temperature, draw);
+    RetrieverLoss result = retriever_batch_loss(model, cache, batch, options, factors, draw);
     if (run.processes) result.loss = part * result.loss;
     result.loss.backward();
     const Tensor norm = stage.end_step(step, optimizer);
@@ -159,10 +166,14 @@ RunEnd run_retriever(Stage& stage) {
   }
   // Also for the delta of a run that stops; its checkpoint has been written.
   const torch::NoGradGuard constant;
-  model.vote_weights = (extra.log_weights - extra.log_weights.mean()).exp().detach();
+  model.vote_weights = (factors.layers - factors.layers.mean()).exp().detach();
+  set_recall(model, options);
+  return end;
+}
+
+void set_recall(Model& model, const RetrieverStageOptions& options) {
   model.memory.vote_top = options.vote_top;
   model.memory.recall = "consensus";
-  return end;
 }
 
 }  // namespace mplus::train

@@ -9,4 +9,7 @@ namespace mplus::train {
 
 RunEnd run_retriever(Stage& stage);
 
+// What such a stage leaves in the model beside tensors: how recall is to vote.
+void set_recall(Model& model, const RetrieverStageOptions& options);
+
 }  // namespace mplus::train

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "mplus/core/error.h"
-#include "mplus/io/gguf.h"
 #include "mplus/io/hash.h"
+#include "mplus/io/text_side.h"
 #include "mplus/train/model/device.h"
 #include "mplus/train/model/load.h"
 #include "mplus/train/model/new_delta.h"
@@ -47,21 +47,11 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
   return model;
 }
 
-std::pair<io::Tokenizer, std::optional<io::ChatTemplate>> text_form(const fs::path& model) {
-  if (fs::is_directory(model)) {
-    const io::Tokenizer tokenizer = io::Tokenizer::from_file(model / "tokenizer.json");
-    return {tokenizer, io::ChatTemplate::pick(tokenizer, io::read_chat_template(model))};
-  }
-  const io::Gguf file = io::Gguf::open(model);
-  const io::Tokenizer tokenizer = io::Tokenizer::from_gguf(file);
-  return {tokenizer,
-          io::ChatTemplate::pick(tokenizer, file.get_string("tokenizer.chat_template").value_or(""))};
-}
-
 Material load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
-  auto [tokenizer, chat] = text_form(config.model);
-  Material material{.tokenizer = tokenizer,
-                    .chat = chat,
+  const std::optional<io::TextSide> text = io::read_text_side(config.model);
+  if (!text) fail(ErrorCode::not_found, "{}: brings no tokenizer", config.model.string());
+  Material material{.tokenizer = text->tokenizer,
+                    .chat = text->chat,
                     .texts = {},
                     .text_weights = {},
                     .questions = {},
@@ -71,11 +61,11 @@ Material load_material(const RunConfig& config, const RunOptions& options, RunLo
                          .threads = 0,
                          .report = [&](const std::string& line) { log.say(line); }};
   for (const DataFile& file : config.texts) {
-    material.texts.push_back(load_text(file.file, tokenizer, data));
+    material.texts.push_back(load_text(file.file, text->tokenizer, data));
     material.text_weights.push_back(file.weight);
   }
   for (const DataFile& file : config.questions) {
-    material.questions.push_back(load_questions(file.file, tokenizer, data));
+    material.questions.push_back(load_questions(file.file, text->tokenizer, data));
     material.question_weights.push_back(file.weight);
   }
   return material;
@@ -95,7 +85,8 @@ RunOrigin origin_of(const RunConfig& config, const RunOptions& options, const Ma
   std::string hashes;
   for (const TextSet& set : material.texts) hashes += fmt::format("{} {}\n", set.name, set.sha256);
   for (const QuestionSet& set : material.questions) hashes += fmt::format("{} {}\n", set.name, set.sha256);
-  return {.record = {{"training", config.text},
+  return {.model = config.model,
+          .record = {{"training", config.text},
                      {"training_seed", fmt::format("{}", config.seed)},
                      {"training_commit", options.commit},
                      {"training_data", hashes}},
@@ -105,13 +96,17 @@ RunOrigin origin_of(const RunConfig& config, const RunOptions& options, const Ma
 
 // Where the run begins or goes on. Between two stages the checkpoint's weights are the model's; within one,
 // the stage takes them with the moments of its optimizer.
-Progress begin(RunFolder& folder, Model& model, std::size_t stages, RunClock& clock, RunLog& log) {
+Progress begin(RunFolder& folder, Model& model, const std::vector<StageConfig>& stages, RunClock& clock,
+               RunLog& log) {
   const std::optional<Progress> found = folder.find_checkpoint();
   if (!found) return {};
-  if (found->step == 0 && found->stage < static_cast<std::int64_t>(stages)) {
+  match_parts(folder.checkpoint(), model);
+  if (found->step == 0 && found->stage < static_cast<std::int64_t>(stages.size())) {
     AdamW none{{}};
     load_checkpoint(folder.checkpoint(), model, none);
   }
+  for (std::size_t s = 0; s < std::min(stages.size(), static_cast<std::size_t>(found->stage)); ++s)
+    if (stages[s].retriever_only) set_recall(model, stages[s].retriever);  // no tensor says it
   clock.seconds_before = found->seconds;
   log.say(fmt::format("resumed at stage {}, step {}", found->stage + 1, found->step));
   return *found;
@@ -138,7 +133,7 @@ RunEnd run(const RunConfig& config, const RunOptions& options) {
                        .folder = folder,
                        .clock = clock,
                        .processes = processes.get()};
-  Progress from = begin(folder, model, config.stages.size(), clock, log);
+  Progress from = begin(folder, model, config.stages, clock, log);
   while (from.stage < static_cast<std::int64_t>(config.stages.size())) {
     Stage stage(parts, config.stages[static_cast<std::size_t>(from.stage)], from);
     const RunEnd end = stage.config().retriever_only ? run_retriever(stage) : run_lessons(stage);

@@ -10,7 +10,7 @@
 namespace mplus::train {
 
 struct RunOptions {
-  std::filesystem::path out;    // log.jsonl, losses.svg, checkpoint.safetensors, delta.safetensors
+  std::filesystem::path out;    // log.jsonl, losses.svg, checkpoint.safetensors, delta.safetensors, base/
   std::filesystem::path cache;  // tokenised data
   std::string device = "auto";  // "cpu", "cuda"
   double minutes = 0;           // stop, resumable, after so long; 0: no limit
@@ -21,6 +21,7 @@ struct RunOptions {
   std::filesystem::path travel;          // the checkpoint, packed (travel.h); may be empty
   double travel_mebibytes = 60;          // at most, where weights alone allow it
   bool changed_recipe = false;           // go on although the checkpoint was made with another one
+  DType base_dtype = DType::bf16;        // of the base, where it is trained: bf16 or f32
   double process_timeout_seconds = 600;  // how long processes wait for each other
   const std::atomic<bool>* stop = nullptr;  // set by Ctrl-C: save and return
 };

@@ -159,6 +159,7 @@ void read_retriever(Keys& keys, RetrieverStageOptions& options) {
   keys.take("rows", options.rows);
   keys.take("vote_top", options.vote_top);
   keys.take("each_layer", options.each_layer);
+  keys.take("vector", options.vector);
 }
 
 StageConfig read_stage(const toml::table& table, const std::string& file, std::size_t number) {

@@ -5,6 +5,8 @@
 #include <tuple>
 
 #include "mplus/core/error.h"
+#include "mplus/io/hash.h"
+#include "mplus/train/model/save_base.h"
 #include "mplus/train/model/save_delta.h"
 #include "mplus/train/run/travel.h"
 
@@ -70,6 +72,12 @@ void RunFolder::save_result(Model& model, std::int64_t stages_done, std::size_t 
   if (!writes()) return;
   io::StringMap record = origin_.record;
   record["training_stages_done"] = fmt::format("{} of {}", stages_done, stages);
+  if (model.base_trained) {
+    const fs::path base = options_.out / "base";
+    save_base(model, origin_.model, base, options_.base_dtype);
+    record["base"] = fmt::format("trained along, from {}", origin_.model.filename().string());
+    record["base_sha256"] = io::sha256_hex(base / "model.safetensors");
+  }
   save_delta(model, options_.out / "delta.safetensors", record);
 }
 

@@ -1,5 +1,5 @@
 // What a run leaves in its folder: checkpoints that resume it exactly, packed ones where they travel, a
-// picture of its losses and the delta of every stage.
+// picture of its losses, the delta of every stage and, where it was trained, the base.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,9 @@ namespace mplus::train {
 
 // What a run is made of, for its record and to know it again.
 struct RunOrigin {
-  io::StringMap record;      // goes into the delta's metadata
-  std::string recipe, data;  // hashes
+  std::filesystem::path model;  // the base it began with
+  io::StringMap record;         // goes into the delta's metadata
+  std::string recipe, data;     // hashes
 };
 
 // Of several processes all make the same calls, and the first one writes.
@@ -32,6 +33,7 @@ class RunFolder {
   void save(Model& model, AdamW& optimizer, Progress progress);
   double seconds_since_saved() const { return seconds_since(saved_); }
 
+  // The delta, and the base where it has been trained.
   void save_result(Model& model, std::int64_t stages_done, std::size_t stages);
 
  private:

@@ -1,0 +1,28 @@
+#include "mplus/train/model/save_base.h"
+
+#include "mplus/core/file.h"
+#include "mplus/io/text_side.h"
+#include "mplus/train/model/tensor_file.h"
+
+namespace mplus::train {
+
+void save_base(Model& model, const std::filesystem::path& source, const std::filesystem::path& folder,
+               DType type) {
+  std::filesystem::create_directories(folder);
+  io::write_text_side(source, folder);
+  const std::string config = io::hf_config_json(model.config, type == DType::bf16 ? "bfloat16" : "float32");
+  AtomicFile file(folder / "config.json");
+  file.write(config.data(), config.size());
+  file.commit();
+  TensorFile weights;
+  for (const Parameter& p : parameters(model)) {
+    if (p.part != Part::base) continue;
+    if (!p.stacked) weights.add(p.name, *p.tensor, p.shape, type);
+    else
+      for (std::int64_t l = 0; l < model.config.layers; ++l)
+        weights.add(p.layer_name(l), p.tensor->select(0, l), p.shape, type);
+  }
+  weights.write(folder / "model.safetensors", {{"format", "pt"}});
+}
+
+}  // namespace mplus::train
