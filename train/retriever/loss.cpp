@@ -26,7 +26,9 @@ std::vector<std::int64_t> draw_rows(const RetrieverBatch& batch, std::int64_t K,
 // Of the right candidate, by scores [..., questions, candidates].
 Tensor cross_entropy(const Tensor& scores, const Tensor& right) {
   const Tensor log_p = torch::log_softmax(scores, -1);
-  return -log_p.gather(-1, right.expand(scores.sizes().slice(0, scores.dim() - 1)).unsqueeze(-1)).mean();
+  std::vector<std::int64_t> shape = scores.sizes().vec();
+  shape.back() = 1;
+  return -log_p.gather(-1, right.view({-1, 1}).expand(shape)).mean();
 }
 
 Tensor found_first(const Tensor& scores, const Tensor& right) {
