@@ -44,17 +44,14 @@ int main(int argc, char** argv) {
       "CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see "
       "docs/training.md\n"
       "and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed), "
-      "checkpoint.safetensors "
-      "and,\n"
-      "after each stage, delta.safetensors, which `mplus --delta` reads, with the folder base where the base "
-      "is "
-      "trained.\n"
-      "Started again with the same DIR, a run goes on where it stopped; Ctrl-C "
-      "stops\n"
-      "it after the step and saves. `mplus-train evaluate --help` tells how a delta is measured, "
-      "`mplus-train "
-      "plot\n"
-      "--help` how a log is drawn."};
+      "checkpoint.safetensors and,\n"
+      "after each stage, delta.safetensors, which `mplus --delta` reads, with a folder base where the base "
+      "is\n"
+      "trained, too. Started again with the same DIR, a run goes on where it stopped; Ctrl-C stops it after "
+      "the step\n"
+      "and saves. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train plot --help` how "
+      "a log is\n"
+      "drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;

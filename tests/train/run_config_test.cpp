@@ -61,6 +61,17 @@ TEST(TrainRecipes, PathsAreRelativeToTheFile) {
   EXPECT_EQ(run.stages.at(0).steps, 10);
 }
 
+TEST(TrainRecipes, AStageWithoutANameIsCalledByItsNumber) {
+  const RunConfig run =
+      Recipe(std::string(kWhole) + "[[stage]]\nsteps = 1\nkind = \"retriever\"\nvector = 0.2\n").load();
+  EXPECT_EQ(run.stages.at(0).name, "only");
+  EXPECT_EQ(run.stages.at(1).name, "stage 2");
+  EXPECT_EQ(run.stages.at(1).retriever.vector, 0.2);
+  EXPECT_NE(Recipe(std::string(kWhole) + "vector = 0.2\n").error().find("stage 1: vector: there is no such"),
+            std::string::npos)
+      << "of a retriever's stage alone";
+}
+
 TEST(TrainRecipes, MistakesAreNamed) {
   const std::string whole = kWhole;
   EXPECT_NE(Recipe(whole + "learning_rat = 1\n").error().find("learning_rat: there is no such setting"),
