@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <system_error>
 
 #include "mplus/core/error.h"
 #include "mplus/core/gnuplot.h"
@@ -156,18 +157,23 @@ RunPlot::~RunPlot() {
   if (drawing_.valid()) finish();
   if (!again_) return;
   draw();
-  finish();
+  if (drawing_.valid()) finish();
 }
 
 void RunPlot::draw() {
   again_ = drawing_.valid() && drawing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
   if (again_) return;
   if (drawing_.valid()) finish();
-  drawing_ = std::async(std::launch::async, [log = log_, svg = svg_] {
+  const auto drawn = [log = log_, svg = svg_] {
     std::error_code no_log;
     const bool is_empty = fs::file_size(log, no_log) == 0;  // the first step has not been told yet
     return is_empty ? std::string() : draw_run(log, svg);
-  });
+  };
+  try {
+    drawing_ = std::async(std::launch::async, drawn);
+  } catch (const std::system_error&) {  // no thread to be had: another time
+    again_ = true;
+  }
 }
 
 void RunPlot::finish() {
