@@ -21,7 +21,9 @@ std::int64_t piece_size(const KeyBlock& block) {
   return std::clamp<std::int64_t>((block.n + 1) / 2, 64, 1024);
 }
 
-constexpr std::int64_t kGathered = 64;    // keys copied together at a time
+constexpr std::int64_t kGathered = 64;  // keys copied together at a time
+constexpr std::int64_t kAhead = 24;     // keys on their way from memory while one is copied
+constexpr std::size_t kLine = 64;
 constexpr std::int64_t kItemKeys = 1024;  // of one item of work, where keys are gathered
 
 void check(std::int64_t T, DType dtype) {
@@ -31,7 +33,7 @@ void check(std::int64_t T, DType dtype) {
 
 std::int64_t work_of(std::int64_t n, std::int64_t T, std::int64_t d_r) { return n * T * (d_r / 8 + 2); }
 
-std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + 63) / 64 * 64; }
+std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + kLine - 1) / kLine * kLine; }
 
 }  // namespace
 
@@ -87,9 +89,14 @@ void retrieval_scores(Context& context, std::span<const std::byte* const> keys, 
     const std::int64_t end = std::min(n, (item + 1) * kItemKeys);
     for (std::int64_t begin = item * kItemKeys; begin < end; begin += kGathered) {
       const std::int64_t count = std::min(kGathered, end - begin);
-      for (std::int64_t j = 0; j < count; ++j)
+      for (std::int64_t j = 0; j < count; ++j) {
+        if (begin + j + kAhead < n) {  // scattered over the store: nothing else would fetch it
+          const std::byte* later = keys[static_cast<std::size_t>(begin + j + kAhead)];
+          for (std::size_t line = 0; line < key_bytes; line += kLine) __builtin_prefetch(later + line);
+        }
         std::memcpy(gathered + static_cast<std::size_t>(j) * key_bytes,
                     keys[static_cast<std::size_t>(begin + j)], key_bytes);
+      }
       isa.score_keys(scores + begin, packed, T, gathered, dtype, 0, count, d_r, gathered + gather_size);
     }
   });

@@ -24,6 +24,14 @@ struct Mean {
   double value() const { return static_cast<double>(sum) / static_cast<double>(rows) / double{kUnit}; }
 };
 
+// Of the `top` best.
+Mean best_of(std::span<std::int64_t> scores, std::int64_t top) {
+  const auto n = std::min(top, std::ssize(scores));
+  if (n < std::ssize(scores))
+    std::nth_element(scores.begin(), scores.begin() + n, scores.end(), std::greater<>());
+  return {std::accumulate(scores.begin(), scores.begin() + n, std::int64_t{0}), n};
+}
+
 void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots) {
   ChunkCursor cursor(slots);
   for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
@@ -44,14 +52,9 @@ void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSl
   for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
     scores[end[placing.slot(birth)]++] = units(score);
   });
-  auto begin = scores.begin();
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const auto chunk_end = scores.begin() + static_cast<std::ptrdiff_t>(end[c]);
-    const auto n = std::min(static_cast<std::ptrdiff_t>(top), chunk_end - begin);
-    if (n < chunk_end - begin) std::nth_element(begin, begin + n, chunk_end, std::greater<>());
-    chunks[c] = {std::accumulate(begin, begin + n, std::int64_t{0}), n};
-    begin = chunk_end;
-  }
+  std::size_t begin = 0;
+  for (std::size_t c = 0; c < chunks.size(); begin = end[c++])
+    chunks[c] = best_of(std::span(scores).subspan(begin, end[c] - begin), top);
 }
 
 }  // namespace
@@ -69,6 +72,13 @@ std::vector<double> chunk_scores(const LayerScores& layer, const ChunkSlots& slo
   return scores;
 }
 
+double mean_score(std::span<const float> scores, std::int64_t top) {
+  std::vector<std::int64_t> in_units;
+  for (const float score : scores)
+    if (!std::isnan(score)) in_units.push_back(units(score));
+  return best_of(in_units, top > 0 ? top : std::ssize(in_units)).value();
+}
+
 Spread spread_of(const std::vector<double>& values, double missing_variance) {
   double n = 0, mean = 0, variance = missing_variance;
   for (const double v : values) n += std::isnan(v) ? 0 : 1;
@@ -77,8 +87,7 @@ Spread spread_of(const std::vector<double>& values, double missing_variance) {
   return {mean, std::sqrt(variance)};
 }
 
-void standardise(std::vector<double>& values, double missing_variance) {
-  const Spread spread = spread_of(values, missing_variance);
+void standardise(std::vector<double>& values, const Spread& spread) {
   for (double& v : values) v = (v - spread.mean) / (spread.sd + 1e-6);
 }
 

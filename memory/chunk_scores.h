@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mplus/memory/chunk_slots.h"
@@ -23,6 +24,9 @@ void for_rows(const LayerScores& layer, F&& f) {
 // By slot: the mean score of a chunk's rows, or of its `top` best if top > 0; NaN where the layer has none.
 std::vector<double> chunk_scores(const LayerScores& layer, const ChunkSlots& slots, std::int64_t top);
 
+// The same for one chunk, of its rows' scores; NaN where it has none.
+double mean_score(std::span<const float> scores, std::int64_t top);
+
 struct Spread {
   double mean = 0, sd = 0;
 };
@@ -30,7 +34,7 @@ struct Spread {
 Spread spread_of(const std::vector<double>& values, double missing_variance = 0);
 
 // (value − mean) / (sd + 1e−6) over the values that are numbers; the others stay as they are.
-void standardise(std::vector<double>& values, double missing_variance = 0);
+void standardise(std::vector<double>& values, const Spread& spread);
 
 // The mean of the layers' standardised scores by slot, [L], weighted as the options say.
 Votes weighted_votes(const ChunkSlots& slots, std::vector<std::vector<double>> layers,

@@ -231,9 +231,17 @@ bool RowCursor::seek(std::int64_t ordinal) {
   if (rows_.n == 0 || ordinal < first_ || ordinal - first_ >= rows_.n) {
     const auto l = static_cast<std::size_t>(layer_);
     const auto& segments = store_.segments();
-    const auto after = std::upper_bound(
-        segments.begin(), segments.end(), ordinal,
-        [&](std::int64_t number, const SegmentUse& use) { return number < use.first_ordinal[l]; });
+    const auto begins_after = [&](std::int64_t number, const SegmentUse& use) {
+      return number < use.first_ordinal[l];
+    };
+    // Most often it is in the next one; a store has thousands.
+    auto from = segments.begin();
+    auto to = segments.end();
+    if (rows_.n > 0 && ordinal > first_) {
+      from += segment_;
+      if (to - from > 2 && begins_after(ordinal, from[2])) to = from + 2;
+    }
+    const auto after = std::upper_bound(from, to, ordinal, begins_after);
     if (after == segments.begin()) return false;
     const SegmentUse& use = *std::prev(after);
     segment_ = static_cast<std::uint32_t>(std::prev(after) - segments.begin());

@@ -20,12 +20,6 @@
 
 namespace mplus::memory {
 
-struct RecalledRow {
-  RowId id;
-  std::int64_t birth = 0;
-  float score = 0;
-};
-
 class Recall {
  public:
   virtual ~Recall() = default;

@@ -23,6 +23,12 @@ struct LayerQueries {
   std::int64_t heads = 0, head_size = 0;  // H, e: how `attention` is cut
 };
 
+struct RecalledRow {
+  RowId id;
+  std::int64_t birth = 0;
+  float score = 0;
+};
+
 // Scores of one layer's rows in store order, a piece for each segment (short-term slots: one piece). Births
 // stay where they are: this is valid as long as the memory is not written to. Rows that have expired are NaN.
 struct ScoredRows {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/parallel.h"
@@ -15,9 +16,14 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Exact search up to so many times the chunks that two levels score exactly anyway: on the safe side of where
-// it pays, since what is estimated may be missed (docs/recall.md).
-constexpr std::int64_t kPays = 4;
+// Exact search up to so many times the chunks that two levels look at closely: on the safe side of where it
+// pays, since what is estimated may be missed (docs/recall.md).
+constexpr std::int64_t kPays = 2;
+
+// Of the variance that estimates leave in the votes, what the layers account for that are scored first.
+constexpr double kMost = 0.7;
+
+constexpr std::size_t kContenders = 32;  // chunks whose order the layers' spreads must not confuse
 
 // The mean score of a chunk's `top` best rows (0: of all), each row scoring as its group's mean key does.
 double estimated(std::span<const float> scores, std::span<const std::uint32_t> counts, std::int64_t top) {
@@ -34,16 +40,15 @@ double estimated(std::span<const float> scores, std::span<const std::uint32_t> c
   return sum / static_cast<double>(rows);
 }
 
-// Least squares: y ≈ a + b·x, and the mean square of what is left.
 struct Line {
-  double a = 0, b = 1, residue = 0;
+  double a = 0, b = 1;
   double at(double x) const { return a + b * x; }
 };
 
-Line line_through(std::span<const std::pair<double, double>> points) {
+Line line_through(std::span<const std::pair<double, double>> points) {  // least squares
   if (points.empty()) return {};
   const auto n = static_cast<double>(points.size());
-  double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+  double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
   for (const auto& [x, y] : points) {
     mean_x += x / n;
     mean_y += y / n;
@@ -51,13 +56,38 @@ Line line_through(std::span<const std::pair<double, double>> points) {
   for (const auto& [x, y] : points) {
     xx += (x - mean_x) * (x - mean_x);
     xy += (x - mean_x) * (y - mean_y);
-    yy += (y - mean_y) * (y - mean_y);
   }
   const double b = xx > 0 ? xy / xx : 0;
-  return {mean_y - b * mean_x, b, std::max(0.0, yy - b * xy) / n};
+  return {mean_y - b * mean_x, b};
 }
 
+// The i-th of n in an order whose beginnings are spread evenly: steps of nearly the golden section.
+class SpreadOrder {
+ public:
+  explicit SpreadOrder(std::size_t n)
+      : n_(n), step_(static_cast<std::size_t>(0.618 * static_cast<double>(n))) {
+    while (std::gcd(step_, n_) != 1) ++step_;
+  }
+  std::size_t operator[](std::size_t i) const { return i * step_ % n_; }
+
+ private:
+  std::size_t n_, step_;
+};
+
 }  // namespace
+
+struct TwoLevelSearch::Fit {
+  Line line;              // from estimate to score
+  double residue = 0;     // mean square of what the line leaves of the sample's scores
+  double residue_sd = 0;  // of these squares
+  double unknown = 0;     // share of chunks that are only estimated
+  Spread spread;          // of all chunks' scores
+  std::vector<double> z;  // by slot
+  double missing() const { return residue * unknown; }
+  double doubt() const {  // standard error of the spread's logarithm, had the sample been of one chunk
+    return spread.sd > 0 ? residue_sd * unknown / (2 * spread.sd * spread.sd) : 0;
+  }
+};
 
 std::optional<Search> search_from_name(std::string_view name) {
   if (name == "auto") return Search::automatic;
@@ -81,7 +111,6 @@ TwoLevelSearch::TwoLevelSearch(kernels::Context& context, const Memory& memory,
       memory_(memory),
       scout_(scout),
       vote_(vote),
-      recent_(recent),
       index_(memory.long_term().chunk_index(context, memory.layout())),
       slots_(memory.layout().K, memory.updates() - 1),
       layers_(static_cast<std::size_t>(memory.layout().layers)) {
@@ -89,19 +118,16 @@ TwoLevelSearch::TwoLevelSearch(kernels::Context& context, const Memory& memory,
   for (const SegmentUse& use : memory.long_term().segments())
     for (std::size_t l = 0; l < layers_.size(); ++l)
       use.segment->touch(static_cast<std::int64_t>(l), SegmentPart::retriever_keys);
-  find_chunks();
+  find_chunks(recent);
   estimate();
-  std::vector<std::size_t> recent_slots;
-  for (const LayerScores& layer : recent_)
-    for_rows(layer, [&](std::int64_t, std::int64_t birth, float) {
-      recent_slots.push_back(slots_.of_birth(birth));
-    });
-  std::sort(recent_slots.begin(), recent_slots.end());
-  recent_slots.erase(std::unique(recent_slots.begin(), recent_slots.end()), recent_slots.end());
-  score(recent_slots);
+  score_recent(recent);
 }
 
-void TwoLevelSearch::find_chunks() {
+double TwoLevelSearch::weight(std::size_t layer) const {
+  return vote_.layer_weights.empty() ? 1.0 : vote_.layer_weights[layer];
+}
+
+void TwoLevelSearch::find_chunks(std::span<const LayerScores> recent) {
   const std::int64_t K = memory_.layout().K;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     std::vector<std::int64_t> births;
@@ -109,90 +135,179 @@ void TwoLevelSearch::find_chunks() {
       for (const std::int64_t chunk : block->chunks) births.push_back(chunk * K);
     slots_.add(births);
   }
-  for (const LayerScores& layer : recent_)
+  for (const LayerScores& layer : recent)
     for (const ScorePiece& piece : layer.pieces) slots_.add(piece.births);
-  scored_.assign(slots_.size(), false);
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    layers_[l].places.resize(slots_.size());
-    layers_[l].estimate.assign(slots_.size(), kNone);
-    if (!takes_part(l)) continue;
-    for (const auto& [place, block] : index_->blocks(static_cast<std::int64_t>(l)))
+  chosen_.assign(slots_.size(), false);
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+    const auto l = static_cast<std::size_t>(number);
+    Layer& layer = layers_[l];
+    layer.places.resize(slots_.size());
+    layer.estimate.assign(slots_.size(), kNone);
+    layer.exact.assign(slots_.size(), kNone);
+    layer.values.resize(slots_.size());
+    layer.chosen.assign(slots_.size(), false);
+    if (!takes_part(l)) return;
+    for (const auto& [place, block] : index_->blocks(number))
       for (std::size_t c = 0; c < block->chunks.size(); ++c)
-        layers_[l].places[slots_.of_chunk(block->chunks[c])] = {block.get(), c};
-  }
+        layer.places[slots_.of_chunk(block->chunks[c])] = {block.get(), c};
+  });
 }
 
 void TwoLevelSearch::estimate() {
   constexpr auto kGroups = static_cast<std::size_t>(ChunkIndex::kGroups);
   const Layout& layout = memory_.layout();
+  std::vector<std::vector<float>> scores(layers_.size());
+  std::vector<kernels::KeyBlock> keys;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (!takes_part(l)) continue;
-    const ChunkIndex::Blocks& blocks = index_->blocks(static_cast<std::int64_t>(l));
-    std::vector<float> scores(slots_.size() * kGroups, 0.0f);
-    std::vector<kernels::KeyBlock> keys;
-    float* next = scores.data();
-    for (const auto& [place, block] : blocks) {
+    scores[l].resize(slots_.size() * kGroups, 0.0f);
+    keys.clear();
+    float* next = scores[l].data();
+    for (const auto& [place, block] : index_->blocks(static_cast<std::int64_t>(l))) {
       keys.push_back({block->means.data(), next, std::ssize(block->counts)});
       next += block->counts.size();
     }
     if (!scout_.empty())
       kernels::retrieval_scores(context_, keys, scout_[l].retriever, scout_[l].T, layout.dtype,
                                 layout.retriever);
-    const float* score = scores.data();
-    for (const auto& [place, block] : blocks)
+  }
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+    const auto l = static_cast<std::size_t>(number);
+    if (!takes_part(l)) return;
+    const float* score = scores[l].data();
+    for (const auto& [place, block] : index_->blocks(number))
       for (std::size_t c = 0; c < block->chunks.size(); ++c, score += kGroups)
         layers_[l].estimate[slots_.of_chunk(block->chunks[c])] =
             estimated({score, kGroups}, std::span(block->counts).subspan(c * kGroups, kGroups), vote_.top);
-  }
+  });
 }
 
-// The rows of these chunks in one layer, and where their keys are.
-void TwoLevelSearch::gather(Layer& layer, std::int64_t number, std::span<const std::size_t> slots,
-                            std::vector<const std::byte*>& keys) const {
-  RowCursor cursor(memory_.long_term(), number);
+std::vector<const std::byte*> TwoLevelSearch::keys_of(std::int64_t layer,
+                                                      std::span<const std::size_t> slots) const {
+  std::vector<const std::byte*> keys;
+  RowCursor cursor(memory_.long_term(), layer);
   for (const std::size_t slot : slots) {
-    const auto& [block, chunk] = layer.places[slot];
+    const auto& [block, chunk] = layers_[static_cast<std::size_t>(layer)].places[slot];
     if (block == nullptr) continue;
     for (const std::uint32_t offset : block->rows_of(chunk)) {
       const bool there = cursor.seek(block->first_ordinal + offset);
-      MPLUS_CHECK(there, "layer {}: row {} + {} is not in the store", number, block->first_ordinal, offset);
-      layer.ids.push_back(cursor.id());
-      layer.births.push_back(cursor.birth());
+      MPLUS_CHECK(there, "layer {}: row {} + {} is not in the store", layer, block->first_ordinal, offset);
       keys.push_back(cursor.key(memory_.layout()));
     }
   }
+  return keys;
 }
 
-void TwoLevelSearch::score(std::span<const std::size_t> slots) {
-  if (slots.empty()) return;
-  for (const std::size_t slot : slots) scored_[slot] = true;
+double TwoLevelSearch::chunk_score(const Layer& layer, std::size_t slot) const {
+  std::vector<float> scores;
+  if (const auto& [block, chunk] = layer.places[slot]; block) {
+    const auto first = layer.scores.begin() + static_cast<std::ptrdiff_t>(layer.values[slot]);
+    scores.assign(first, first + std::ssize(block->rows_of(chunk)));
+  }
+  const auto of_slot = std::equal_range(layer.recent.begin(), layer.recent.end(), std::pair(slot, 0.0f),
+                                        [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto row = of_slot.first; row != of_slot.second; ++row) scores.push_back(row->second);
+  return mean_score(scores, vote_.top);
+}
+
+void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
   std::vector<std::vector<const std::byte*>> keys(layers_.size());
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t l, int) {
-    const auto at = static_cast<std::size_t>(l);
-    gather(layers_[at], l, slots, keys[at]);
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+    const auto l = static_cast<std::size_t>(number);
+    std::erase_if(slots[l], [&](std::size_t slot) { return !std::isnan(layers_[l].exact[slot]); });
+    std::sort(slots[l].begin(), slots[l].end());  // oldest first: rows lie in that order, more or less
+    keys[l] = keys_of(number, slots[l]);
   });
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     Layer& layer = layers_[l];
-    const std::size_t before = layer.values.size();
-    layer.values.resize(before + keys[l].size(), 0.0f);
+    const std::size_t before = layer.scores.size();
+    layer.scores.resize(before + keys[l].size(), 0.0f);
     if (!scout_.empty() && !keys[l].empty())
-      kernels::retrieval_scores(context_, keys[l], layer.values.data() + before, scout_[l].retriever,
+      kernels::retrieval_scores(context_, keys[l], layer.scores.data() + before, scout_[l].retriever,
                                 scout_[l].T, memory_.layout().dtype, memory_.layout().retriever);
   }
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+    const auto l = static_cast<std::size_t>(number);
+    Layer& layer = layers_[l];
+    std::size_t next = layer.scores.size() - keys[l].size();
+    for (const std::size_t slot : slots[l]) {
+      layer.values[slot] = next;
+      if (const auto& [block, chunk] = layer.places[slot]; block) next += block->rows_of(chunk).size();
+      layer.exact[slot] = chunk_score(layer, slot);
+    }
+  });
 }
 
-void TwoLevelSearch::take_sample(std::int64_t chunks) {
-  std::vector<std::size_t> open;
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
-    if (!scored_[slot] && std::any_of(layers_.begin(), layers_.end(),
-                                      [&](const Layer& layer) { return layer.places[slot].block; }))
-      open.push_back(slot);
-  const std::size_t n = std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, chunks)), open.size());
-  for (std::size_t i = 0; i < n; ++i) sample_.push_back(open[i * open.size() / n]);
-  score(sample_);
+// Other rows that take part: their chunks are scored first, with all rows they have.
+void TwoLevelSearch::score_recent(std::span<const LayerScores> recent) {
+  std::vector<std::size_t> slots;
+  for (std::size_t l = 0; l < recent.size(); ++l) {
+    for_rows(recent[l], [&](std::int64_t, std::int64_t birth, float score) {
+      layers_[l].recent.emplace_back(slots_.of_birth(birth), score);
+      slots.push_back(slots_.of_birth(birth));
+    });
+    std::sort(layers_[l].recent.begin(), layers_[l].recent.end());
+  }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  choose(slots, every_layer());
 }
 
-// Slots not scored yet, oldest first: their rows lie in that order, more or less.
+std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number,
+                                              std::span<const std::int64_t> chunk_order) const {
+  const Layer& layer = layers_[static_cast<std::size_t>(number)];
+  const std::int64_t K0 = memory_.layout().K0;
+  std::vector<RowId> ids;
+  std::vector<std::int64_t> births;
+  std::vector<float> scores;
+  RowCursor cursor(memory_.long_term(), number);
+  for (const std::int64_t chunk : chunk_order) {
+    if (std::ssize(ids) >= K0) break;
+    if (!slots_.contains(chunk)) continue;  // given from outside, and nothing is left of it
+    const std::size_t slot = slots_.of_chunk(chunk);
+    const auto& [block, at] = layer.places[slot];
+    if (!block || std::isnan(layer.exact[slot])) continue;
+    std::size_t value = layer.values[slot];
+    for (const std::uint32_t offset : block->rows_of(at)) {
+      cursor.seek(block->first_ordinal + offset);
+      ids.push_back(cursor.id());
+      births.push_back(cursor.birth());
+      scores.push_back(layer.scores[value++]);
+    }
+  }
+  std::vector<RecalledRow> taken;
+  for (const std::int64_t row : take_by_chunk({births, scores}, chunk_order, memory_.layout().K, K0)) {
+    const auto at = static_cast<std::size_t>(row);
+    taken.push_back({ids[at], births[at], scores[at]});
+  }
+  return taken;
+}
+
+// So many chunks more in each layer's sample, as far as there are any.
+void TwoLevelSearch::sample(std::span<const std::int64_t> chunks) {
+  if (slots_.size() == 0) return;
+  const SpreadOrder order(slots_.size());
+  std::vector<std::vector<std::size_t>> slots(layers_.size());
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    Layer& layer = layers_[l];
+    for (std::size_t i = 0; i < slots_.size() && std::ssize(slots[l]) < chunks[l]; ++i)
+      if (const std::size_t slot = order[i]; layer.places[slot].block && std::isnan(layer.exact[slot]))
+        slots[l].push_back(slot);
+    layer.sample.insert(layer.sample.end(), slots[l].begin(), slots[l].end());
+  }
+  score(std::move(slots));
+}
+
+void TwoLevelSearch::choose(std::span<const std::size_t> slots, std::span<const std::size_t> layers) {
+  std::vector<std::vector<std::size_t>> wanted(layers_.size());
+  for (const std::size_t l : layers) {
+    if (!takes_part(l)) continue;
+    wanted[l].assign(slots.begin(), slots.end());
+    for (const std::size_t slot : slots) chosen_[slot] = layers_[l].chosen[slot] = true;
+  }
+  score(std::move(wanted));
+}
+
 std::vector<std::size_t> TwoLevelSearch::best(const Order& order, std::int64_t chunks) const {
   std::vector<std::size_t> taken;
   std::vector<std::int64_t> rows(layers_.size(), 0);
@@ -207,69 +322,135 @@ std::vector<std::size_t> TwoLevelSearch::best(const Order& order, std::int64_t c
       if (block) rows[l] += std::ssize(block->rows_of(c));
       if (before < memory_.layout().K0 && rows[l] >= memory_.layout().K0) --short_of_rows;
     }
-    if (!scored_[slot]) taken.push_back(slot);
+    taken.push_back(slot);
   }
-  std::sort(taken.begin(), taken.end());
   return taken;
 }
 
-void TwoLevelSearch::run(const SearchOptions& options, const Order& order) {
-  take_sample(options.sample);
-  score(best(order, options.keep));
+std::vector<std::size_t> TwoLevelSearch::every_layer() const {
+  std::vector<std::size_t> layers(layers_.size());
+  std::iota(layers.begin(), layers.end(), std::size_t{0});
+  return layers;
 }
 
-TwoLevelSearch::Standardised TwoLevelSearch::standardised(std::size_t l) const {
-  const Layer& layer = layers_[l];
-  LayerScores known(layer.births, layer.values);
-  if (!recent_.empty())
-    known.pieces.insert(known.pieces.end(), recent_[l].pieces.begin(), recent_[l].pieces.end());
-  Standardised result{.z = chunk_scores(known, slots_, vote_.top), .residue = {}};
-  std::vector<std::pair<double, double>> points;
-  for (const std::size_t slot : sample_)
-    if (!std::isnan(layer.estimate[slot])) points.emplace_back(layer.estimate[slot], result.z[slot]);
-  const Line line = line_through(points);
-  double estimates = 0, chunks = 0;
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    const bool only_estimated = !scored_[slot] && !std::isnan(layer.estimate[slot]);
-    if (only_estimated) result.z[slot] = line.at(layer.estimate[slot]);
-    estimates += only_estimated ? 1 : 0;
-    chunks += std::isnan(result.z[slot]) ? 0 : 1;
-  }
-  const double missing = chunks > 0 ? line.residue * estimates / chunks : 0;
-  const double sd = spread_of(result.z, missing).sd + 1e-6;
-  for (const std::size_t slot : sample_) {
-    const double left = std::isnan(layer.estimate[slot]) ? 0 : result.z[slot] - line.at(layer.estimate[slot]);
-    result.residue.push_back(left / sd);
-  }
-  standardise(result.z, missing);
-  return result;
+std::vector<std::size_t> TwoLevelSearch::layers_that_leave_most_open() const {
+  const std::vector<Fit> fits = this->fits();
+  std::vector<double> open(layers_.size());
+  for (std::size_t l = 0; l < open.size(); ++l)
+    open[l] = weight(l) * weight(l) * fits[l].residue / std::pow(fits[l].spread.sd + 1e-6, 2);
+  std::vector<std::size_t> layers = every_layer();
+  std::stable_sort(layers.begin(), layers.end(),
+                   [&](std::size_t a, std::size_t b) { return open[a] > open[b]; });
+  const double most = kMost * std::accumulate(open.begin(), open.end(), 0.0);
+  if (most <= 0) return layers;
+  std::size_t count = 0;
+  for (double sum = 0; sum < most; ++count) sum += open[layers[count]];
+  layers.resize(count);
+  return layers;
 }
 
-Votes TwoLevelSearch::votes() const {
-  std::vector<std::vector<double>> z(layers_.size()), residue(layers_.size());
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t l, int) {
-    const auto at = static_cast<std::size_t>(l);
-    Standardised layer = standardised(at);
-    z[at] = std::move(layer.z);
-    residue[at] = std::move(layer.residue);
-  });
-  Votes votes = weighted_votes(slots_, std::move(z), vote_);
-  double total_weight = 0;
-  std::vector<double> left(sample_.size(), 0.0);  // of the sample's votes
+// Where an error in a layer's spread would move the contenders furthest against each other, the sample grows.
+void TwoLevelSearch::sharpen(std::int64_t chunks, const Order& order) {
+  const std::vector<Fit> fits = this->fits();
+  std::vector<std::int64_t> contenders = order(votes(fits));
+  contenders.resize(std::min(contenders.size(), kContenders));
+  std::vector<double> need(layers_.size(), 0.0);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const double weight = vote_.layer_weights.empty() ? 1.0 : vote_.layer_weights[l];
-    total_weight += weight;
-    for (std::size_t i = 0; i < left.size(); ++i) left[i] += weight * residue[l][i];
+    std::vector<double> z;
+    for (const std::int64_t chunk : contenders)
+      if (slots_.contains(chunk)) z.push_back(fits[l].z[slots_.of_chunk(chunk)]);
+    need[l] = weight(l) * fits[l].doubt() * spread_of(z).sd;
   }
-  double squares = 0, estimates = 0, chunks = 0;
-  for (const double x : left) squares += x * x;
+  const double all = std::accumulate(need.begin(), need.end(), 0.0);
+  if (!(all > 0)) return;
+  std::vector<std::int64_t> counts;
+  for (const double n : need)
+    counts.push_back(static_cast<std::int64_t>(n / all * static_cast<double>(chunks * std::ssize(layers_))));
+  sample(counts);
+}
+
+void TwoLevelSearch::run(const SearchOptions& options, const Order& order) {
+  sample(std::vector<std::int64_t>(layers_.size(), options.sample));
+  const auto in_every_sample = [&](std::size_t slot) {
+    bool somewhere = false;
+    for (const Layer& layer : layers_) {
+      if (std::isnan(layer.estimate[slot])) continue;  // has no such chunk
+      if (std::isnan(layer.exact[slot])) return false;
+      somewhere = true;
+    }
+    return somewhere;
+  };
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+    if (!chosen_[slot] && in_every_sample(slot)) in_all_.push_back(slot);
+  choose(best(order, options.keep), layers_that_leave_most_open());
+  choose(best(order, options.finish), every_layer());
+  sharpen(options.sharpen, order);
+  choose(best(order, options.finish), every_layer());  // few that are new: the last word on the order
+}
+
+TwoLevelSearch::Fit TwoLevelSearch::fit(std::size_t l) const {
+  const Layer& layer = layers_[l];
+  Fit fit;
+  std::vector<std::pair<double, double>> points;
+  for (const std::size_t slot : layer.sample)
+    if (!layer.chosen[slot]) points.emplace_back(layer.estimate[slot], layer.exact[slot]);
+  fit.line = line_through(points);
+  std::vector<double> squares;
+  for (const auto& [x, y] : points) squares.push_back(std::pow(y - fit.line.at(x), 2));
+  if (!squares.empty()) {
+    const Spread of_squares = spread_of(squares);
+    fit.residue = of_squares.mean;
+    fit.residue_sd = of_squares.sd;
+  }
+  fit.z = layer.exact;
+  double unknown = 0, chunks = 0;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (std::isnan(fit.z[slot]) && !std::isnan(layer.estimate[slot])) {
+      fit.z[slot] = fit.line.at(layer.estimate[slot]);
+      ++unknown;
+    }
+    chunks += std::isnan(fit.z[slot]) ? 0 : 1;
+  }
+  fit.unknown = chunks > 0 ? unknown / chunks : 0;
+  fit.spread = spread_of(fit.z, fit.missing());
+  standardise(fit.z, fit.spread);
+  return fit;
+}
+
+std::vector<TwoLevelSearch::Fit> TwoLevelSearch::fits() const {
+  std::vector<Fit> fits(layers_.size());
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t l, int) {
+    fits[static_cast<std::size_t>(l)] = fit(static_cast<std::size_t>(l));
+  });
+  return fits;
+}
+
+Votes TwoLevelSearch::votes() const { return votes(fits()); }
+
+Votes TwoLevelSearch::votes(std::vector<Fit> fits) const {
+  // What estimates leave out of the votes themselves, by the chunks that every layer has in its sample.
+  double squares = 0, sampled = 0, total_weight = 0;
+  for (std::size_t l = 0; l < layers_.size(); ++l) total_weight += weight(l);
+  for (const std::size_t slot : in_all_) {
+    if (chosen_[slot]) continue;
+    double left = 0;
+    for (std::size_t l = 0; l < layers_.size(); ++l)
+      if (const Layer& layer = layers_[l]; !std::isnan(layer.estimate[slot]))
+        left += weight(l) * (layer.exact[slot] - fits[l].line.at(layer.estimate[slot])) /
+                (fits[l].spread.sd + 1e-6);
+    squares += left * left;
+    ++sampled;
+  }
+  std::vector<std::vector<double>> z;
+  for (Fit& fit : fits) z.push_back(std::move(fit.z));
+  Votes votes = weighted_votes(slots_, std::move(z), vote_);
+  double estimates = -sampled, chunks = 0;
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     chunks += votes.held[slot] ? 1 : 0;
-    estimates += votes.held[slot] && !scored_[slot] ? 1 : 0;
+    estimates += votes.held[slot] && !chosen_[slot] ? 1 : 0;
   }
-  if (estimates > 0 && !left.empty() && total_weight > 0)
-    votes.missing_variance =
-        squares / static_cast<double>(left.size()) / (total_weight * total_weight) * estimates / chunks;
+  if (estimates > 0 && sampled > 0 && total_weight > 0)
+    votes.missing_variance = squares / sampled / (total_weight * total_weight) * estimates / chunks;
   return votes;
 }
 

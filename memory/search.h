@@ -1,7 +1,9 @@
 // Search in two levels, for stores too large to score every row (docs/recall.md). First every chunk is
 // estimated, from the mean keys of its groups of rows (chunk_index.h); a sample of chunks, scored exactly,
 // says how estimates relate to scores in each layer. Then the chunks that come first by estimate are scored
-// exactly. Chunks that are not keep their estimate: it counts in each layer's mean and spread.
+// exactly, in the layers whose estimates leave most of the vote open; of these the best ones in all layers.
+// What is not scored keeps its estimate: it counts in each layer's mean and spread. The spreads weigh the
+// layers against each other, so the sample grows where they are known worst.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +26,12 @@ enum class Search { automatic, exact, two_level };  // automatic: in two levels 
 
 std::optional<Search> search_from_name(std::string_view name);  // auto, exact, two-level
 
-struct SearchOptions {
+struct SearchOptions {  // numbers of chunks that are scored exactly
   Search search = Search::automatic;
-  std::int64_t keep = 1024;   // chunks scored exactly because they come first by estimate
-  std::int64_t sample = 256;  // chunks scored exactly to learn from, spread evenly over all
+  std::int64_t sample = 128;   // in every layer, to learn from, spread evenly over all
+  std::int64_t keep = 1408;    // because they come first by estimate: in the layers that leave most open
+  std::int64_t finish = 128;   // because they come first after that: in every layer
+  std::int64_t sharpen = 224;  // in a layer, on average, in addition to the sample
 };
 
 bool in_two_levels(const Memory& memory, const SearchOptions& options);
@@ -42,55 +46,58 @@ class TwoLevelSearch {
   TwoLevelSearch(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
                  const VoteOptions& vote, std::span<const LayerScores> recent = {});
 
-  // What is scored in the end: the options' chunks, and as many more as it takes for K0 rows in every layer.
+  // Scores what the options say, and as many chunks more as it takes for K0 rows in every layer.
   void run(const SearchOptions& options, const Order& order);
 
   Votes votes() const;  // of every chunk, from what has been scored by now
-  // Long-term rows that were scored, and which row a number means.
-  ScorePiece scores(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].scores(); }
-  RowId id(std::int64_t layer, std::int64_t row) const {
-    return layers_[static_cast<std::size_t>(layer)].ids[static_cast<std::size_t>(row)];
-  }
+  // K0 rows of the first chunks of an order that were scored in this layer (take_by_chunk), by birth.
+  std::vector<RecalledRow> rows(std::int64_t layer, std::span<const std::int64_t> chunk_order) const;
 
  private:
   struct Place {  // of a chunk in a layer's index
     const ChunkIndex::Block* block = nullptr;
     std::size_t chunk = 0;
   };
-  struct Layer {
-    std::vector<Place> places;     // by slot
-    std::vector<double> estimate;  // by slot; NaN where the layer has no such chunk
-    std::vector<RowId> ids;
-    std::vector<std::int64_t> births;
-    std::vector<float> values;
-    ScorePiece scores() const { return {births, values}; }
+  struct Layer {  // vectors by slot: NaN where there is nothing
+    std::vector<Place> places;
+    std::vector<double> estimate;
+    std::vector<double> exact;        // scores, as far as they are known
+    std::vector<std::size_t> values;  // of a chunk that was scored: where its long-term rows' scores begin
+    std::vector<bool> chosen;         // scored for what was known of it, not as part of the sample
+    std::vector<std::size_t> sample;  // slots
+    std::vector<float> scores;        // of long-term rows, a chunk's in the order of its block
+    std::vector<std::pair<std::size_t, float>> recent;  // slot and score of every other row, by slot
   };
-
-  struct Standardised {           // scores of one layer's chunks
-    std::vector<double> z;        // by slot
-    std::vector<double> residue;  // of the sample: what the estimate left out
-  };
+  struct Fit;  // what a layer's sample says
 
   bool takes_part(std::size_t layer) const { return scout_.empty() || scout_[layer].retriever != nullptr; }
-  void find_chunks();
+  double weight(std::size_t layer) const;
+  void find_chunks(std::span<const LayerScores> recent);
   void estimate();
-  void take_sample(std::int64_t chunks);
-  void score(std::span<const std::size_t> slots);
-  void gather(Layer& layer, std::int64_t number, std::span<const std::size_t> slots,
-              std::vector<const std::byte*>& keys) const;
+  void score_recent(std::span<const LayerScores> recent);
+  // Slots to be scored, by layer; what is known already is left out.
+  void score(std::vector<std::vector<std::size_t>> slots);
+  std::vector<const std::byte*> keys_of(std::int64_t layer, std::span<const std::size_t> slots) const;
+  double chunk_score(const Layer& layer, std::size_t slot) const;
+  void sample(std::span<const std::int64_t> chunks);
+  void choose(std::span<const std::size_t> slots, std::span<const std::size_t> layers);
+  void sharpen(std::int64_t chunks, const Order& order);
   std::vector<std::size_t> best(const Order& order, std::int64_t chunks) const;
-  Standardised standardised(std::size_t layer) const;
+  std::vector<std::size_t> every_layer() const;
+  std::vector<std::size_t> layers_that_leave_most_open() const;
+  Fit fit(std::size_t layer) const;
+  std::vector<Fit> fits() const;
+  Votes votes(std::vector<Fit> fits) const;
 
   kernels::Context& context_;
   const Memory& memory_;
   std::span<const LayerQueries> scout_;
   VoteOptions vote_;
-  std::span<const LayerScores> recent_;
   std::shared_ptr<const ChunkIndex> index_;
   ChunkSlots slots_;
   std::vector<Layer> layers_;
-  std::vector<bool> scored_;         // by slot
-  std::vector<std::size_t> sample_;  // slots
+  std::vector<bool> chosen_;         // by slot: in some layer
+  std::vector<std::size_t> in_all_;  // slots of the first sample whose scores are known in all layers
 };
 
 // The vote over short- and long-term rows together (vote_over_everything), in two levels.

@@ -109,7 +109,7 @@ Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t new
   std::vector<std::vector<double>> scores(layers.size());
   const auto one_layer = [&](std::int64_t l, int) {
     scores[index(l)] = chunk_scores(layers[index(l)], slots, options.top);
-    standardise(scores[index(l)]);
+    standardise(scores[index(l)], spread_of(scores[index(l)]));
   };
   if (context) {
     kernels::parallel(*context, std::ssize(layers), rows, one_layer);
@@ -126,8 +126,8 @@ Votes with_prior(Votes votes, const Prior& prior, double weight) {
     vote[c] = votes.votes[c];
     outside[c] = prior(votes.chunks[c]);
   }
-  standardise(vote, votes.missing_variance);
-  standardise(outside);
+  standardise(vote, spread_of(vote, votes.missing_variance));
+  standardise(outside, spread_of(outside));
   for (std::size_t c = 0; c < vote.size(); ++c)
     if (votes.held[c]) votes.votes[c] = vote[c] + weight * outside[c];
   return votes;

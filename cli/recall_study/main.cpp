@@ -335,8 +335,17 @@ int run_program(int argc, char** argv) {
   program
       .add_option("--search-keep", options.searches.search.keep, "chunks scored exactly for their estimate")
       ->capture_default_str();
+  program.add_option("--search-finish", options.searches.search.finish, "of them, scored in every layer")
+      ->capture_default_str();
   program
       .add_option("--search-sample", options.searches.search.sample, "chunks scored exactly to learn from")
+      ->capture_default_str();
+  program
+      .add_option("--search-sharpen", options.searches.search.sharpen,
+                  "chunks a layer, on average, scored to know the layers' spreads better")
+      ->capture_default_str();
+  program.add_option("--search-every", options.searches.every, "only every n-th question is searched for")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   program.add_flag("--table", options.table, "only print the table of what --output holds");
   program.add_option("-m,--model", options.model);

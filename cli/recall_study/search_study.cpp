@@ -195,8 +195,13 @@ std::string milliseconds(std::vector<double> seconds) {
 
 void compare_searches(engine::Engine& engine, std::span<const memory::Memory* const> real,
                       std::span<const Queries> questions, const SearchStudy& study, std::uint64_t seed) {
-  fmt::print("{} questions; chunks kept {}, sampled {}; times: median (10 %–90 %) in ms\n", questions.size(),
-             study.search.keep, study.search.sample);
+  std::vector<std::size_t> asked;
+  for (std::size_t q = 0; q < questions.size(); q += static_cast<std::size_t>(study.every))
+    asked.push_back(q);
+  const memory::SearchOptions& how = study.search;
+  fmt::print("{} questions; chunks sampled {}, kept {}, finished {}, sampled besides {}\n", asked.size(),
+             how.sample, how.keep, how.finish, how.sharpen);
+  fmt::print("times: median (10 %–90 %) in ms\n");
   fmt::print(
       "| tokens | chunks | index, MB | made in, s | exact | two-level | same of the best 8 | same first |\n");
   fmt::print("|---|---|---|---|---|---|---|---|\n");
@@ -211,11 +216,12 @@ void compare_searches(engine::Engine& engine, std::span<const memory::Memory* co
     memory::SearchOptions exactly = study.search, in_two_levels = study.search;
     exactly.search = memory::Search::exact;
     in_two_levels.search = memory::Search::two_level;
-    for (std::size_t q = 0; q < questions.size(); ++q) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const std::size_t q = asked[i];
       const std::vector<std::int64_t> wanted = best_of(store.votes(questions[q]));
       const Searched two_level = searched(engine, memory, questions[q], in_two_levels);
       two_level_seconds.push_back(two_level.seconds);
-      if (static_cast<std::int64_t>(q) < study.timed) {
+      if (static_cast<std::int64_t>(i) < study.timed) {
         const Searched exact = searched(engine, memory, questions[q], exactly);
         exact_seconds.push_back(exact.seconds);
         MPLUS_CHECK(exact.best == wanted, "question {}: exact search found other chunks", q);
@@ -224,11 +230,11 @@ void compare_searches(engine::Engine& engine, std::span<const memory::Memory* co
         same += static_cast<double>(std::count(two_level.best.begin(), two_level.best.end(), chunk)) /
                 static_cast<double>(wanted.size());
       first += wanted.front() == two_level.best.front();
-      fmt::print(stderr, "\r{} tokens: {} of {}, same {:.4f}", size, q + 1, questions.size(),
-                 same / static_cast<double>(q + 1));
+      fmt::print(stderr, "\r{} tokens: {} of {}, same {:.4f}", size, i + 1, asked.size(),
+                 same / static_cast<double>(i + 1));
     }
     fmt::print(stderr, "\n");
-    const auto n = static_cast<double>(questions.size());
+    const auto n = static_cast<double>(asked.size());
     fmt::print("| {} | {} | {:.0f} | {:.1f} | {} | {} | {:.4f} | {:.4f} |\n", size, memory.updates(),
                static_cast<double>(index->size_bytes()) / 1e6, made_in, milliseconds(exact_seconds),
                milliseconds(two_level_seconds), same / n, first / n);

@@ -32,19 +32,9 @@ class ChunkRecall final : public Recall {
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
                                 const LayerQueries&) override {
     if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
-    const Layout& layout = memory.layout();
-    if (!found_) {
-      const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
-      return pick(scored, take_by_chunk(scored.scores, order_, layout.K, layout.K0));
-    }
-    std::vector<RecalledRow> rows;
-    const ScorePiece& scored = found_->scores(layer);
-    for (const std::int64_t row :
-         take_by_chunk({scored.births, scored.scores}, order_, layout.K, layout.K0)) {
-      const auto at = static_cast<std::size_t>(row);
-      rows.push_back({found_->id(layer, row), scored.births[at], scored.scores[at]});
-    }
-    return rows;
+    if (found_) return found_->rows(layer, order_);
+    const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
+    return pick(scored, take_by_chunk(scored.scores, order_, memory.layout().K, memory.layout().K0));
   }
 
   const Votes* votes() const override { return &votes_; }

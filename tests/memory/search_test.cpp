@@ -101,7 +101,8 @@ class SearchTest : public ::testing::Test {
     RecallOptions how;
     how.vote.top = top;
     how.vote.layer_weights = {1, 0.5, 2};
-    how.search = {.search = Search::two_level, .keep = keep, .sample = sample};
+    how.search = {
+        .search = Search::two_level, .sample = sample, .keep = keep, .finish = keep, .sharpen = sample};
     how.chunks = {3};
     return how;
   }
@@ -153,7 +154,7 @@ TEST_F(SearchTest, NamesLeadToTheWaysOfSearching) {
 }
 
 TEST_F(SearchTest, AutomaticIsExactUntilItPays) {
-  SearchOptions options{.keep = 8, .sample = 4};
+  SearchOptions options{.sample = 4, .keep = 20};
   EXPECT_FALSE(in_two_levels(written(40), options));
   EXPECT_TRUE(in_two_levels(written(60), options));
   options.search = Search::exact;
@@ -167,7 +168,8 @@ TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {
       for (const std::int64_t top : {0, 3}) {
         RecallOptions how = options(kAll, 0, top);
         const Result kept = recall(memory, rule, how);
-        how.search = {.search = Search::two_level, .keep = 0, .sample = kAll};  // the same, as a sample
+        how.search = {
+            .search = Search::two_level, .sample = kAll, .keep = 0, .finish = 0};  // the same, as a sample
         const Result sampled = recall(memory, rule, how);
         how.search.search = Search::exact;
         const Result exact = recall(memory, rule, how);
@@ -189,11 +191,13 @@ TEST_F(SearchTest, ShortAndLongTermTogetherAreTheExactVoteWithEverythingKept) {
   how.keep_layers = true;
   const Votes exact = vote_over_everything(context, memory, asked.scout, how);
   const auto order = [](const Votes& votes) { return votes.order(); };
-  const Votes all = vote_in_two_levels(context, memory, asked.scout, how, {.keep = kAll}, order);
+  const Votes all =
+      vote_in_two_levels(context, memory, asked.scout, how, {.keep = kAll, .finish = kAll}, order);
   EXPECT_EQ(all.chunks, exact.chunks);
   EXPECT_EQ(all.votes, exact.votes);
   // What stands in short-term memory is never left to an estimate.
-  const Votes few = vote_in_two_levels(context, memory, asked.scout, how, {.keep = 2, .sample = 6}, order);
+  const Votes few = vote_in_two_levels(context, memory, asked.scout, how,
+                                       {.sample = 6, .keep = 4, .finish = 2, .sharpen = 2}, order);
   EXPECT_EQ(few.chunks, exact.chunks);
   EXPECT_NEAR(few[39], exact[39], 0.5);
 }
