@@ -310,6 +310,24 @@ TEST_F(SearchTest, FindsWhatFitsAmongMany) {
   EXPECT_NEAR(found.votes[300], exact[300], 0.1 * exact[300]);
 }
 
+TEST_F(SearchTest, MostOfTheBestAmongManyAreTheExactOnes) {
+  const Memory memory = written(2000);
+  RecallOptions how = options(0, 0, 3);
+  how.search = {.search = Search::two_level, .sample = 64, .keep = 250, .finish = 60, .sharpen = 80};
+  RecallOptions exactly = how;
+  exactly.search.search = Search::exact;
+  constexpr std::size_t kBest = 8;
+  std::size_t same = 0;
+  constexpr unsigned kQuestions = 25;
+  for (unsigned question = 1; question <= kQuestions; ++question) {
+    std::vector<std::int64_t> found = recall(memory, RecallRule::consensus, how, question).votes.order();
+    std::vector<std::int64_t> wanted = recall(memory, RecallRule::consensus, exactly, question).votes.order();
+    for (std::size_t i = 0; i < kBest; ++i)
+      same += static_cast<std::size_t>(std::count(found.begin(), found.begin() + kBest, wanted[i]));
+  }
+  EXPECT_GE(same, kQuestions * kBest * 9 / 10);
+}
+
 // The index is kept in step with everything that can happen to a store.
 
 TEST_F(SearchTest, IndexFollowsWritesAndExpiry) {
