@@ -2,12 +2,26 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "mplus/core/gnuplot.h"
 
 namespace mplus::eval {
 namespace {
+
+// On a logarithmic axis, which else would run to the next power of ten: what there is, and a little more.
+std::string x_range(const Plot& plot) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& p : series.points)
+      if (!series.level && p.x > 0) {
+        low = std::min(low, p.x);
+        high = std::max(high, p.x);
+      }
+  return high > 0 ? fmt::format("set xrange [{:.8g}:{:.8g}]\n", low / 1.3, high * 1.3) : std::string();
+}
 
 std::string curves(const Plot& plot) {
   std::string script;
@@ -18,7 +32,10 @@ std::string curves(const Plot& plot) {
     script += "EOD\n";
   }
   script += "set key outside right top spacing 1.2 samplen 4\n";
-  if (plot.log_x) script += "set logscale x\nset format x '%.0s%c'\n";
+  if (plot.log_x) {
+    script += "set logscale x\nset format x '%.0s%c'\n";
+    script += x_range(plot);
+  }
   if (plot.log_y) script += "set logscale y\n";
   if (plot.y_high > plot.y_low) script += fmt::format("set yrange [{}:{}]\n", plot.y_low, plot.y_high);
   script += "plot ";
