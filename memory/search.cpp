@@ -40,27 +40,6 @@ double estimated(std::span<const float> scores, std::span<const std::uint32_t> c
   return sum / static_cast<double>(rows);
 }
 
-struct Line {
-  double a = 0, b = 1;
-  double at(double x) const { return a + b * x; }
-};
-
-Line line_through(std::span<const std::pair<double, double>> points) {  // least squares
-  if (points.empty()) return {};
-  const auto n = static_cast<double>(points.size());
-  double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-  for (const auto& [x, y] : points) {
-    mean_x += x / n;
-    mean_y += y / n;
-  }
-  for (const auto& [x, y] : points) {
-    xx += (x - mean_x) * (x - mean_x);
-    xy += (x - mean_x) * (y - mean_y);
-  }
-  const double b = xx > 0 ? xy / xx : 0;
-  return {mean_y - b * mean_x, b};
-}
-
 // The i-th of n in an order whose beginnings are spread evenly: steps of nearly the golden section.
 class SpreadOrder {
  public:
@@ -75,19 +54,6 @@ class SpreadOrder {
 };
 
 }  // namespace
-
-struct TwoLevelSearch::Fit {
-  Line line;              // from estimate to score
-  double residue = 0;     // mean square of what the line leaves of the sample's scores
-  double residue_sd = 0;  // of these squares
-  double unknown = 0;     // share of chunks that are only estimated
-  Spread spread;          // of all chunks' scores
-  std::vector<double> z;  // by slot
-  double missing() const { return residue * unknown; }
-  double doubt() const {  // standard error of the spread's logarithm, had the sample been of one chunk
-    return spread.sd > 0 ? residue_sd * unknown / (2 * spread.sd * spread.sd) : 0;
-  }
-};
 
 std::optional<Search> search_from_name(std::string_view name) {
   if (name == "auto") return Search::automatic;
@@ -334,7 +300,7 @@ std::vector<std::size_t> TwoLevelSearch::every_layer() const {
 }
 
 std::vector<std::size_t> TwoLevelSearch::layers_that_leave_most_open() const {
-  const std::vector<Fit> fits = this->fits();
+  const std::vector<EstimateFit> fits = this->fits();
   std::vector<double> open(layers_.size());
   for (std::size_t l = 0; l < open.size(); ++l)
     open[l] = weight(l) * weight(l) * fits[l].residue / std::pow(fits[l].spread.sd + 1e-6, 2);
@@ -351,7 +317,7 @@ std::vector<std::size_t> TwoLevelSearch::layers_that_leave_most_open() const {
 
 // Where an error in a layer's spread would move the contenders furthest against each other, the sample grows.
 void TwoLevelSearch::sharpen(std::int64_t chunks, const Order& order) {
-  const std::vector<Fit> fits = this->fits();
+  const std::vector<EstimateFit> fits = this->fits();
   std::vector<std::int64_t> contenders = order(votes(fits));
   contenders.resize(std::min(contenders.size(), kContenders));
   std::vector<double> need(layers_.size(), 0.0);
@@ -388,46 +354,22 @@ void TwoLevelSearch::run(const SearchOptions& options, const Order& order) {
   choose(best(order, options.finish), every_layer());  // few that are new: the last word on the order
 }
 
-TwoLevelSearch::Fit TwoLevelSearch::fit(std::size_t l) const {
-  const Layer& layer = layers_[l];
-  Fit fit;
-  std::vector<std::pair<double, double>> points;
-  for (const std::size_t slot : layer.sample)
-    if (!layer.chosen[slot]) points.emplace_back(layer.estimate[slot], layer.exact[slot]);
-  fit.line = line_through(points);
-  std::vector<double> squares;
-  for (const auto& [x, y] : points) squares.push_back(std::pow(y - fit.line.at(x), 2));
-  if (!squares.empty()) {
-    const Spread of_squares = spread_of(squares);
-    fit.residue = of_squares.mean;
-    fit.residue_sd = of_squares.sd;
-  }
-  fit.z = layer.exact;
-  double unknown = 0, chunks = 0;
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    if (std::isnan(fit.z[slot]) && !std::isnan(layer.estimate[slot])) {
-      fit.z[slot] = fit.line.at(layer.estimate[slot]);
-      ++unknown;
-    }
-    chunks += std::isnan(fit.z[slot]) ? 0 : 1;
-  }
-  fit.unknown = chunks > 0 ? unknown / chunks : 0;
-  fit.spread = spread_of(fit.z, fit.missing());
-  standardise(fit.z, fit.spread);
-  return fit;
-}
-
-std::vector<TwoLevelSearch::Fit> TwoLevelSearch::fits() const {
-  std::vector<Fit> fits(layers_.size());
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t l, int) {
-    fits[static_cast<std::size_t>(l)] = fit(static_cast<std::size_t>(l));
+std::vector<EstimateFit> TwoLevelSearch::fits() const {
+  std::vector<EstimateFit> fits(layers_.size());
+  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+    const auto l = static_cast<std::size_t>(number);
+    const Layer& layer = layers_[l];
+    std::vector<std::size_t> sample;
+    for (const std::size_t slot : layer.sample)
+      if (!layer.chosen[slot]) sample.push_back(slot);
+    fits[l] = fit_estimates(layer.estimate, layer.exact, sample);
   });
   return fits;
 }
 
 Votes TwoLevelSearch::votes() const { return votes(fits()); }
 
-Votes TwoLevelSearch::votes(std::vector<Fit> fits) const {
+Votes TwoLevelSearch::votes(std::vector<EstimateFit> fits) const {
   // What estimates leave out of the votes themselves, by the chunks that every layer has in its sample.
   double squares = 0, sampled = 0, total_weight = 0;
   for (std::size_t l = 0; l < layers_.size(); ++l) total_weight += weight(l);
@@ -436,13 +378,13 @@ Votes TwoLevelSearch::votes(std::vector<Fit> fits) const {
     double left = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l)
       if (const Layer& layer = layers_[l]; !std::isnan(layer.estimate[slot]))
-        left += weight(l) * (layer.exact[slot] - fits[l].line.at(layer.estimate[slot])) /
+        left += weight(l) * (layer.exact[slot] - fits[l].score(layer.estimate[slot])) /
                 (fits[l].spread.sd + 1e-6);
     squares += left * left;
     ++sampled;
   }
   std::vector<std::vector<double>> z;
-  for (Fit& fit : fits) z.push_back(std::move(fit.z));
+  for (EstimateFit& fit : fits) z.push_back(std::move(fit.z));
   Votes votes = weighted_votes(slots_, std::move(z), vote_);
   double estimates = -sampled, chunks = 0;
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {

@@ -16,6 +16,7 @@
 
 #include "mplus/memory/chunk_index.h"
 #include "mplus/memory/chunk_slots.h"
+#include "mplus/memory/estimate_fit.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/scores.h"
 #include "mplus/memory/vote.h"
@@ -68,7 +69,6 @@ class TwoLevelSearch {
     std::vector<float> scores;        // of long-term rows, a chunk's in the order of its block
     std::vector<std::pair<std::size_t, float>> recent;  // slot and score of every other row, by slot
   };
-  struct Fit;  // what a layer's sample says
 
   bool takes_part(std::size_t layer) const { return scout_.empty() || scout_[layer].retriever != nullptr; }
   double weight(std::size_t layer) const;
@@ -85,9 +85,8 @@ class TwoLevelSearch {
   std::vector<std::size_t> best(const Order& order, std::int64_t chunks) const;
   std::vector<std::size_t> every_layer() const;
   std::vector<std::size_t> layers_that_leave_most_open() const;
-  Fit fit(std::size_t layer) const;
-  std::vector<Fit> fits() const;
-  Votes votes(std::vector<Fit> fits) const;
+  std::vector<EstimateFit> fits() const;
+  Votes votes(std::vector<EstimateFit> fits) const;
 
   kernels::Context& context_;
   const Memory& memory_;
