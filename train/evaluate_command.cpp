@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cinttypes>
+#include <cstdio>
 
 #include "mplus/train/evaluation/evaluate.h"
 
@@ -42,6 +44,16 @@ int evaluate_command(int argc, char** argv, const std::atomic<bool>& stop) {
   app.add_option("--at-once", options.at_once, "questions read in one pass; default: as suits the device")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
+  std::string part;
+  app.add_option("--part", part, "only a share of the plan's memories, such as 2/4")
+      ->type_name("I/N")
+      ->check([&](const std::string& text) {
+        std::size_t used = 0;
+        const bool read = std::sscanf(text.c_str(), "%" SCNd64 "/%" SCNd64 "%zn", &options.part,
+                                      &options.parts, &used) == 2;
+        const bool right = read && used == text.size() && 1 <= options.part && options.part <= options.parts;
+        return right ? std::string() : "expected I/N with 1 ≤ I ≤ N, such as 2/4";
+      });
   CLI11_PARSE(app, argc, argv);
   files.command = "mplus-train";
   for (int i = 0; i < argc; ++i) files.command.append(" ").append(argv[i]);

@@ -34,9 +34,8 @@ struct EvalOptions {
   ModelOptions model;
   MemoryOptions memory;
   std::vector<std::string> words;  // tasks, or report DIR, or compare A B
-  std::vector<std::string> data, distractors;
-  std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan,
-                                                   answers;
+  std::vector<std::string> data, distractors, answers;
+  std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan;
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool json = false;
@@ -157,7 +156,7 @@ class Evaluation {
     eval::RunIdentity identity = task->prepare(run);
     std::optional<eval::RecordedAnswers> answers;
     if (!options_.answers.empty()) {
-      answers.emplace(options_.answers);
+      answers.emplace(std::vector<fs::path>(options_.answers.begin(), options_.answers.end()));
       check_answers(*answers, identity);
       identity.fields["model"]["numerics"] = answers->head().value("numerics", "");
       run.answers = &*answers;
@@ -183,20 +182,20 @@ class Evaluation {
     eval::write_results(folder_.path(), results_);
     if (answers && log.samples().size() < answers->size())
       fail(ErrorCode::corrupt, "{}: {} answers, only {} belong to this run; give the options of the plan",
-           options_.answers, answers->size(), log.samples().size());
+           options_.answers.front(), answers->size(), log.samples().size());
     return complete;
   }
 
   // Answers to another plan, or of another delta, would be reported under a wrong name.
   void check_answers(const eval::RecordedAnswers& answers, const eval::RunIdentity& identity) const {
     if (answers.head().value("plan", "") != identity.name)
-      fail(ErrorCode::invalid_argument, "{}: answers to {}, not to {}", options_.answers,
+      fail(ErrorCode::invalid_argument, "{}: answers to {}, not to {}", options_.answers.front(),
            answers.head().value("plan", ""), identity.name);
     const auto& delta = engine_->files().delta;
     const std::string found = answers.head().value("delta_sha256", "");
     if (const std::string own = delta ? io::sha256_hex(*delta) : ""; own != found)
       fail(ErrorCode::model_mismatch, "{}: answers of another delta: expected SHA-256 {}, found {}",
-           options_.answers, own, found);
+           options_.answers.front(), own, found);
   }
 
   // Work of earlier commands on the same run.
@@ -338,8 +337,10 @@ void add_eval(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 4096).description(""));
   add("--plan", options->plan, "only write what would be written and asked, for mplus-train evaluate",
       "FILE");
-  add("--answers", options->answers, "judge and report answers that were given to the plan of these options",
-      "FILE");
+  add("--answers", options->answers,
+      "judge and report answers that were given to the plan of these options; again for each part", "FILE")
+      ->expected(1)
+      ->take_all();
   add("--report", options->report, "folder for results.json, report.md and plots", "DIR");
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);

@@ -6,26 +6,36 @@
 
 namespace mplus::eval {
 
-RecordedAnswers::RecordedAnswers(const std::filesystem::path& file) {
+RecordedAnswers::RecordedAnswers(const std::vector<std::filesystem::path>& files) {
+  for (const std::filesystem::path& file : files) read(file);
+}
+
+void RecordedAnswers::read(const std::filesystem::path& file) {
   io::JsonLines lines(file);
   io::Json line;
+  Json head;
   while (lines.next(line)) {
-    if (head_.is_null()) {
-      head_ = Json::parse(line.dump());
-      if (head_.value("schema", "") != kAnswersSchema)
-        fail(ErrorCode::corrupt, "{}: expected the answers to a plan, found something else", lines.where());
-      if (head_.value("version", 0) != kPlanVersion)
-        fail(ErrorCode::unsupported, "{}: answers of version {}, this program knows {}", lines.where(),
-             head_.value("version", 0), kPlanVersion);
+    const std::string where = lines.where();
+    if (head.is_null()) {
+      head = Json::parse(line.dump());
+      if (head.value("schema", "") != kAnswersSchema)
+        fail(ErrorCode::corrupt, "{}: expected the answers to a plan, found something else", where);
+      if (head.value("version", 0) != kPlanVersion)
+        fail(ErrorCode::unsupported, "{}: answers of version {}, this program knows {}", where,
+             head.value("version", 0), kPlanVersion);
+      if (head_.is_null()) head_ = head;
+      for (const char* field : {"plan", "delta_sha256", "numerics"})
+        if (head.value(field, "") != head_.value(field, ""))
+          fail(ErrorCode::invalid_argument, "{}: {} \"{}\", in another part \"{}\"", where, field,
+               head.value(field, ""), head_.value(field, ""));
       continue;
     }
-    const std::string where = lines.where();
     const std::optional<std::string> key = io::JsonFields(line, where).string("key");
     if (!key) fail(ErrorCode::corrupt, "{}: an answer without a key", where);
     if (!answers_.emplace(*key, Json::parse(line.dump())).second)
       fail(ErrorCode::corrupt, "{}: key \"{}\" for the second time", where, *key);
   }
-  if (head_.is_null()) fail(ErrorCode::corrupt, "{}: the file is empty", file.string());
+  if (head.is_null()) fail(ErrorCode::corrupt, "{}: the file is empty", file.string());
 }
 
 std::optional<RecordedAnswers::Answer> RecordedAnswers::find(const std::string& key) const {

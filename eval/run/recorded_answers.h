@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "mplus/eval/report/run_log.h"
 #include "mplus/eval/run/asker.h"
@@ -14,7 +15,8 @@ namespace mplus::eval {
 
 class RecordedAnswers {
  public:
-  explicit RecordedAnswers(const std::filesystem::path& file);
+  // One plan may have been answered in parts: several files, of the same plan and delta.
+  explicit RecordedAnswers(const std::vector<std::filesystem::path>& files);
 
   const Json& head() const { return head_; }  // plan, model, delta, numerics, machine, command
   std::size_t size() const { return answers_.size(); }
@@ -27,6 +29,8 @@ class RecordedAnswers {
   std::optional<Answer> find(const std::string& key) const;
 
  private:
+  void read(const std::filesystem::path& file);
+
   Json head_;
   std::unordered_map<std::string, Json> answers_;
 };

@@ -18,15 +18,22 @@ COLUMNS = "closed-book,context,stm,mplus,per-layer,words-recall,hybrid,reread,ra
 
 
 class SameAsTheEngine(Evaluation):
+    def trainer(self, *options):
+        return subprocess.run([TRAINER, "evaluate", "plan.jsonl", "-m", self.base, "--delta", self.delta, "--device", "cpu", *options],
+                              cwd=self.folder, capture_output=True, timeout=TIMEOUT, env=self.environment | {"OMP_NUM_THREADS": "1"})
+
     def both(self, task, *options, columns=COLUMNS):
         """The same run by engine and trainer: sample by key, each."""
         engine, = self.evaluate(*options, "--columns", columns, task=task, report="engine")["runs"]
         self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", task=task, report="unused"))
-        done = subprocess.run([TRAINER, "evaluate", "plan.jsonl", "-m", self.base, "--delta", self.delta, "--out", "answers.jsonl",
-                               "--device", "cpu", "--streams", "2", "--at-once", "5", "--columns", columns],
-                              cwd=self.folder, capture_output=True, timeout=TIMEOUT, env=self.environment | {"OMP_NUM_THREADS": "1"})
-        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        trainer, = self.evaluate(*options, "--answers", "answers.jsonl", task=task, report="trainer")["runs"]
+        parts = ["1/1"] if columns is COLUMNS else ["1/2", "2/2"]
+        files = []
+        for part in parts:
+            file = f"answers-{part[0]}.jsonl"
+            files += ["--answers", file]
+            done = self.trainer("--out", file, "--streams", "2", "--at-once", "5", "--columns", columns, "--part", part)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        trainer, = self.evaluate(*options, *files, task=task, report="trainer")["runs"]
         self.assertEqual(engine["name"], trainer["name"])
         self.assertEqual(trainer["run"]["model"]["numerics"], "torch-cpu-float32")
         samples = [{s["key"]: s for s in run["samples"]} for run in (engine, trainer)]
@@ -90,6 +97,17 @@ class SameAsTheEngine(Evaluation):
                 self.assertIn(sample["distance"], (0, 3, 20))
         self.assertEqual({s["set"] for s in trainer.values()}, {"data", "novel", "talk", "twice"})
         self.assertTrue(all(("old" in s) == (s["set"] == "twice") for s in trainer.values()))
+
+    def test_a_part_of_a_plan(self):
+        for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):
+            done = self.trainer("--out", "answers.jsonl", "--part", part)
+            self.assertNotEqual(done.returncode, 0, part)
+            self.assertIn(b"I/N", done.stdout + done.stderr, part)
+        head = {"schema": "mplus-eval-answers", "version": 1, "plan": "retention-stream-data", "delta_sha256": "0"}
+        self.file("a.jsonl", json.dumps(head) + "\n")
+        self.file("b.jsonl", json.dumps(head | {"delta_sha256": "1"}) + "\n")
+        self.assertIn("in another part", self.error(*self.arguments("--samples", "2", "--distances", "9", "--answers", "a.jsonl",
+                                                                    "--answers", "b.jsonl")))
 
     def test_answers_of_another_delta_or_plan_are_refused(self):
         self.file("answers.jsonl", json.dumps({"schema": "mplus-eval-answers", "version": 1, "plan": "retention-stream-data",

@@ -287,10 +287,13 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   const Reader reader(model);
   AnswerQueue queue(reader, plan, tokenizer, model.device(), static_cast<std::size_t>(at_once), answers);
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t first = 0; first < plan.memories.size();
+  const auto share = [&](std::int64_t part) {
+    return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);
+  };
+  const std::size_t end = share(options.part);
+  for (std::size_t first = share(options.part - 1); first < end;
        first += static_cast<std::size_t>(options.streams)) {
-    const std::size_t count =
-        std::min(plan.memories.size() - first, static_cast<std::size_t>(options.streams));
+    const std::size_t count = std::min(end - first, static_cast<std::size_t>(options.streams));
     StreamGroup group(model, plan, first, count, columns, reader, queue);
     group.ask_fixed();
     for (std::int64_t u = 0; u < group.updates(); ++u) {
