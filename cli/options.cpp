@@ -92,6 +92,19 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
              recall_names())
       ->group(group);
   add_choice(
+      command, "--recall-over", options.recall_over,
+      "chunks that compete for recall: those of the long-term store, or everything that is kept, so that "
+      "what is in short-term memory already leaves less to recall; default: as the delta says",
+      {"long-term", "everything"})
+      ->group(group);
+  command
+      .add_option("--recall-margin", options.recall_margin,
+                  "chunks so many standard deviations behind the best one are not recalled; default: as the "
+                  "delta says, else none is too far")
+      ->group(group)
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1e9).description(""));
+  add_choice(
       command, "--search", options.search,
       "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
       "two-level in stores so large that it pays",
@@ -188,6 +201,8 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
                       .seed = seed};
   options.stop = sampling.stop;
   if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
+  if (!memory.recall_over.empty()) options.recall_over_everything = memory.recall_over == "everything";
+  options.recall_margin = memory.recall_margin;
   options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
   options.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;

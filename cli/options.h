@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct MemoryOptions {
   bool batch = false;   // writes of a session are left to the operating system
   std::string recall;   // empty: as the delta says
   std::string search = "auto";
+  std::string recall_over;              // empty: as the delta says
+  std::optional<double> recall_margin;  // unset: as the delta says
   double words_weight = 1;
   std::vector<std::int64_t> recall_chunks;
   std::string dtype;         // empty: as the file, else bf16

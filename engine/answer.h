@@ -36,8 +36,11 @@ struct GenerateOptions {
   std::vector<std::int64_t> oracle_chunks;  // recalled first under the oracle rule
   std::uint64_t recall_seed = 0;            // of the random rule
   memory::SearchOptions search;             // exact, or in two levels
-  const model::ReadTaps* taps = nullptr;    // look into the first pass
-  bool why = false;                         // fill Answer::why
+  // Of memory::RecallOptions; unset: as the model says.
+  std::optional<bool> recall_over_everything;
+  std::optional<double> recall_margin;
+  const model::ReadTaps* taps = nullptr;  // look into the first pass
+  bool why = false;                       // fill Answer::why
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
   std::int64_t reread = 0;
 };

@@ -56,6 +56,15 @@ memory::VoteOptions Engine::vote_options() const {
   return options;
 }
 
+memory::RecallOptions Engine::recall_options() const {
+  memory::RecallOptions options;
+  options.vote = vote_options();
+  if (!weights_->memory) return options;
+  options.over_everything = weights_->memory->recall_over_everything;
+  options.margin = weights_->memory->recall_margin.value_or(memory::kNoMargin);
+  return options;
+}
+
 const io::Tokenizer& Engine::tokenizer() const {
   if (!tokenizer_)
     fail(ErrorCode::not_found, "{}: no tokenizer.json beside the weights; text needs one, token ids do not",

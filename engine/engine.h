@@ -40,6 +40,7 @@ class Engine {
   std::int64_t window_tokens() const;                                                   // W, or the context
   memory::RecallRule default_recall() const { return default_recall_; }
   memory::VoteOptions vote_options() const;
+  memory::RecallOptions recall_options() const;  // as the weights want it
 
   bool has_tokenizer() const { return tokenizer_.has_value(); }
   const io::Tokenizer& tokenizer() const;  // throws not_found when the model's files bring none

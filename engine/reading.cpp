@@ -22,11 +22,14 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
   } else {
     rule_ = chosen_rule();
     if (rule_ == RecallRule::none) return;
-    recall_ = memory::make_recall(rule_, {.vote = engine.vote_options(),
-                                          .prior_weight = options.words_weight,
-                                          .seed = options.recall_seed,
-                                          .chunks = options.oracle_chunks,
-                                          .search = options.search});
+    memory::RecallOptions how = engine.recall_options();
+    how.prior_weight = options.words_weight;
+    how.seed = options.recall_seed;
+    how.chunks = options.oracle_chunks;
+    how.search = options.search;
+    how.over_everything = options.recall_over_everything.value_or(how.over_everything);
+    how.margin = options.recall_margin.value_or(how.margin);
+    recall_ = memory::make_recall(rule_, std::move(how));
   }
 }
 

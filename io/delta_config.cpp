@@ -12,6 +12,7 @@ namespace mplus::io {
 namespace {
 
 constexpr std::string_view kFormatVersion = "1";  // absent means 1
+constexpr const char *kOverLongTerm = "long-term", *kOverEverything = "everything";
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
 std::string unescaped(std::string_view text) {
@@ -114,6 +115,15 @@ void read_parts(const Safetensors& delta, MemoryConfig& m) {
   if (retrieving != layers) m.selector_layers.assign(retrieving.begin(), retrieving.end());
 }
 
+// Of what recall puts chunks in order: of the long-term store, or of everything that is kept.
+bool recalls_over_everything(const Fields& fields) {
+  const std::string over = fields.text("recall_over").value_or(kOverLongTerm);
+  if (over != kOverLongTerm && over != kOverEverything)
+    fail(ErrorCode::unsupported, "{}: metadata 'recall_over': expected {} or {}, found {}", fields.file(),
+         kOverLongTerm, kOverEverything, shown(over));
+  return over == kOverEverything;
+}
+
 }  // namespace
 
 MemoryConfig delta_config(const Safetensors& delta) {
@@ -135,6 +145,8 @@ MemoryConfig delta_config(const Safetensors& delta) {
   read_parts(delta, m);
   m.lora.alpha = fields.number<double>("alpha", 0.0, 1e9).value_or(static_cast<double>(m.lora.rank));
   m.recall = fields.text("recall").value_or("");
+  m.recall_over_everything = recalls_over_everything(fields);
+  m.recall_margin = fields.number<double>("recall_margin", 0.0, 1e9);
   m.prompt = fields.text("prompt").value_or("");
   m.stop = fields.text("stop").value_or("");
   m.chunk_form = fields.text("chunk_form").value_or("");
@@ -155,6 +167,8 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"r", fmt::format("{}", m.lora.rank)},
                 {"alpha", fmt::format("{}", m.lora.alpha)},
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
+  if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
+  if (m.recall_over_everything) out.emplace("recall_over", kOverEverything);
   for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
   for (const auto& [key, text] : {std::pair{"recall", &m.recall},

@@ -37,6 +37,8 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   int selector_depth = 2;                     // 2: Linear, SiLU, Linear; 1: one Linear
   std::int64_t vote_top = 0;                  // recall by consensus: a chunk's m best scores; 0: all
   std::string recall;
+  bool recall_over_everything = false;  // recall by chunks: short-term rows take part (docs/recall.md)
+  std::optional<double> recall_margin;  // how far behind the best a chunk is recalled
   std::string prompt;
   std::string stop;
   std::string chunk_form;

@@ -64,6 +64,13 @@ struct RecallOptions {
   std::uint64_t seed = 0;            // of random
   std::vector<std::int64_t> chunks;  // of oracle, best first
   SearchOptions search = {};         // of the rules that put chunks in order, but vector
+  // Of the same rules: short-term rows take part in the vote, and those of a chunk that comes first count
+  // among its K0 rows. So what is in short-term memory already is not crowded by what answers worse.
+  bool over_everything = false;
+  // Of the same rules: chunks that stand further behind the best one, in standard deviations of what they are
+  // ordered by, are not recalled: beside a clear winner they only distract. Chunks given to oracle always
+  // are.
+  double margin = kNoMargin;
 };
 
 std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});

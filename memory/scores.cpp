@@ -54,6 +54,12 @@ std::vector<double> mean_query(const Layout& layout, const LayerQueries& queries
 
 }  // namespace
 
+std::int64_t ScoredRows::rows() const {
+  std::int64_t n = 0;
+  for (const ScorePiece& piece : scores.pieces) n += std::ssize(piece.births);
+  return n;
+}
+
 RowId ScoredRows::id(std::int64_t row) const {
   std::uint32_t segment = 0;
   while (row >= std::ssize(scores.pieces[segment].births)) row -= std::ssize(scores.pieces[segment++].births);
@@ -96,14 +102,11 @@ ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std:
 
 ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
                             const LayerQueries& queries) {
-  ScoredRows result;
-  if (queries.retriever == nullptr || queries.T == 0) return result;
+  if (queries.retriever == nullptr || queries.T == 0) return {};
+  ScoredRows result = list_short_term(memory, layer);
   const RowsView rows = memory.short_term(layer);
-  const auto n = static_cast<std::size_t>(rows.n);
-  result.values = std::make_unique_for_overwrite<float[]>(n);
   kernels::retrieval_scores(context, result.values.get(), queries.retriever, queries.T, rows.key,
                             memory.layout().dtype, rows.n, memory.layout().retriever);
-  result.scores.pieces.push_back({{rows.birth, n}, {result.values.get(), n}});
   return result;
 }
 
@@ -113,6 +116,21 @@ ScoredRows list_long_term(const Memory& memory, std::int64_t layer) {
   for (const ScorePiece& piece : result.scores.pieces) score = std::fill_n(score, piece.scores.size(), 0.0f);
   mark_expired(result, memory, layer);
   return result;
+}
+
+ScoredRows list_short_term(const Memory& memory, std::int64_t layer) {
+  ScoredRows result;
+  const RowsView rows = memory.short_term(layer);
+  const auto n = static_cast<std::size_t>(rows.n);
+  result.values = std::make_unique<float[]>(n);
+  result.scores.pieces.push_back({{rows.birth, n}, {result.values.get(), n}});
+  return result;
+}
+
+LayerScores joined(const ScoredRows& long_term, const ScoredRows& short_term) {
+  LayerScores all = long_term.scores;
+  all.pieces.insert(all.pieces.end(), short_term.scores.pieces.begin(), short_term.scores.pieces.end());
+  return all;
 }
 
 ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const LayerQueries& queries) {
@@ -148,8 +166,7 @@ Votes vote_over_everything(kernels::Context& context, const Memory& memory,
     const auto layer = static_cast<std::int64_t>(l);
     if (long_term.empty()) older[l] = score_long_term(context, memory, layer, scout[l]);
     recent[l] = score_short_term(context, memory, layer, scout[l]);
-    all[l] = long_term.empty() ? older[l].scores : long_term[l].scores;
-    all[l].pieces.insert(all[l].pieces.end(), recent[l].scores.pieces.begin(), recent[l].scores.pieces.end());
+    all[l] = joined(long_term.empty() ? older[l] : long_term[l], recent[l]);
   }
   return vote(all, memory.layout().K, memory.updates() - 1, options, &context);
 }

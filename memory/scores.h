@@ -35,6 +35,7 @@ struct ScoredRows {
   std::unique_ptr<float[]> values;
   LayerScores scores;
 
+  std::int64_t rows() const;
   RowId id(std::int64_t row) const;  // of a long-term row
   std::int64_t birth(RowId id) const { return scores.pieces[id.segment].births[id.row]; }
   float score(RowId id) const { return scores.pieces[id.segment].scores[id.row]; }
@@ -47,8 +48,11 @@ ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std:
                            const LayerQueries& queries);
 ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
                             const LayerQueries& queries);
-// Every living long-term row with score 0.
+// Every living row with score 0.
 ScoredRows list_long_term(const Memory& memory, std::int64_t layer);
+ScoredRows list_short_term(const Memory& memory, std::int64_t layer);
+// One layer's rows of both kinds, the older ones numbered first. Valid as long as the two are.
+LayerScores joined(const ScoredRows& long_term, const ScoredRows& short_term);
 
 // Without a retriever: the mean over heads and tokens of query · key, both before RoPE.
 ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const LayerQueries& queries);

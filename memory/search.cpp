@@ -170,10 +170,14 @@ double TwoLevelSearch::chunk_score(const Layer& layer, std::size_t slot) const {
     const auto first = layer.scores.begin() + static_cast<std::ptrdiff_t>(layer.values[slot]);
     scores.assign(first, first + std::ssize(block->rows_of(chunk)));
   }
-  const auto of_slot = std::equal_range(layer.recent.begin(), layer.recent.end(), std::pair(slot, 0.0f),
-                                        [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto row = of_slot.first; row != of_slot.second; ++row) scores.push_back(row->second);
+  for (const RecentRow& row : recent_of(layer, slot)) scores.push_back(row.score);
   return mean_score(scores, vote_.top);
+}
+
+std::span<const TwoLevelSearch::RecentRow> TwoLevelSearch::recent_of(const Layer& layer, std::size_t slot) {
+  const auto rows = std::equal_range(layer.recent.begin(), layer.recent.end(), RecentRow{.slot = slot},
+                                     [](const RecentRow& a, const RecentRow& b) { return a.slot < b.slot; });
+  return {rows.first, rows.second};
 }
 
 void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
@@ -209,10 +213,11 @@ void TwoLevelSearch::score_recent(std::span<const LayerScores> recent) {
   std::vector<std::size_t> slots;
   for (std::size_t l = 0; l < recent.size(); ++l) {
     for_rows(recent[l], [&](std::int64_t, std::int64_t birth, float score) {
-      layers_[l].recent.emplace_back(slots_.of_birth(birth), score);
+      layers_[l].recent.push_back({slots_.of_birth(birth), birth, score});
       slots.push_back(slots_.of_birth(birth));
     });
-    std::sort(layers_[l].recent.begin(), layers_[l].recent.end());
+    std::stable_sort(layers_[l].recent.begin(), layers_[l].recent.end(),
+                     [](const RecentRow& a, const RecentRow& b) { return a.slot < b.slot; });
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
@@ -224,13 +229,17 @@ std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number,
   const Layer& layer = layers_[static_cast<std::size_t>(number)];
   const std::int64_t K0 = memory_.layout().K0;
   std::vector<RowId> ids;
-  std::vector<std::int64_t> births;
-  std::vector<float> scores;
+  std::vector<std::int64_t> births, recent_births;
+  std::vector<float> scores, recent_scores;
   RowCursor cursor(memory_.long_term(), number);
   for (const std::int64_t chunk : chunk_order) {
-    if (std::ssize(ids) >= K0) break;
+    if (std::ssize(ids) + std::ssize(recent_births) >= K0) break;
     if (!slots_.contains(chunk)) continue;  // given from outside, and nothing is left of it
     const std::size_t slot = slots_.of_chunk(chunk);
+    for (const RecentRow& row : recent_of(layer, slot)) {
+      recent_births.push_back(row.birth);
+      recent_scores.push_back(row.score);
+    }
     const auto& [block, at] = layer.places[slot];
     if (!block || std::isnan(layer.exact[slot])) continue;
     std::size_t value = layer.values[slot];
@@ -241,10 +250,12 @@ std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number,
       scores.push_back(layer.scores[value++]);
     }
   }
+  LayerScores rows(births, scores);
+  rows.pieces.push_back({recent_births, recent_scores});
   std::vector<RecalledRow> taken;
-  for (const std::int64_t row : take_by_chunk({births, scores}, chunk_order, memory_.layout().K, K0)) {
+  for (const std::int64_t row : take_by_chunk(rows, chunk_order, memory_.layout().K, K0)) {
     const auto at = static_cast<std::size_t>(row);
-    taken.push_back({ids[at], births[at], scores[at]});
+    if (at < ids.size()) taken.push_back({ids[at], births[at], scores[at]});
   }
   return taken;
 }

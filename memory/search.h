@@ -51,13 +51,19 @@ class TwoLevelSearch {
   void run(const SearchOptions& options, const Order& order);
 
   Votes votes() const;  // of every chunk, from what has been scored by now
-  // K0 rows of the first chunks of an order that were scored in this layer (take_by_chunk), by birth.
+  // K0 rows of the first chunks of an order that were scored in this layer (take_by_chunk), by birth; recent
+  // rows count among them and are left out.
   std::vector<RecalledRow> rows(std::int64_t layer, std::span<const std::int64_t> chunk_order) const;
 
  private:
   struct Place {  // of a chunk in a layer's index
     const ChunkIndex::Block* block = nullptr;
     std::size_t chunk = 0;
+  };
+  struct RecentRow {  // one that is not in the store
+    std::size_t slot = 0;
+    std::int64_t birth = 0;
+    float score = 0;
   };
   struct Layer {  // vectors by slot: NaN where there is nothing
     std::vector<Place> places;
@@ -67,7 +73,7 @@ class TwoLevelSearch {
     std::vector<bool> chosen;         // scored for what was known of it, not as part of the sample
     std::vector<std::size_t> sample;  // slots
     std::vector<float> scores;        // of long-term rows, a chunk's in the order of its block
-    std::vector<std::pair<std::size_t, float>> recent;  // slot and score of every other row, by slot
+    std::vector<RecentRow> recent;    // by slot
   };
 
   bool takes_part(std::size_t layer) const { return scout_.empty() || scout_[layer].retriever != nullptr; }
@@ -79,6 +85,7 @@ class TwoLevelSearch {
   void score(std::vector<std::vector<std::size_t>> slots);
   std::vector<const std::byte*> keys_of(std::int64_t layer, std::span<const std::size_t> slots) const;
   double chunk_score(const Layer& layer, std::size_t slot) const;
+  static std::span<const RecentRow> recent_of(const Layer& layer, std::size_t slot);
   void sample(std::span<const std::int64_t> chunks);
   void choose(std::span<const std::size_t> slots, std::span<const std::size_t> layers);
   void sharpen(std::int64_t chunks, const Order& order);

@@ -95,6 +95,20 @@ std::size_t Votes::place(std::int64_t chunk) const {
   return static_cast<std::size_t>(at - chunks.begin());
 }
 
+std::vector<std::int64_t> Votes::leaders(double margin) const {
+  std::vector<std::int64_t> first = order();
+  if (margin == kNoMargin) return first;
+  std::vector<double> values(votes.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t c = 0; c < values.size(); ++c)
+    if (held[c]) values[c] = votes[c];
+  const double reach = margin * spread_of(values, missing_variance).sd;
+  const auto behind = std::find_if(first.begin(), first.end(), [&](std::int64_t chunk) {
+    return (*this)[first.front()] - (*this)[chunk] > reach;
+  });
+  first.erase(behind, first.end());
+  return first;
+}
+
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
            const VoteOptions& options, kernels::Context* context) {
   MPLUS_CHECK(options.layer_weights.empty() || options.layer_weights.size() == layers.size(),

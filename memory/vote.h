@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct LayerScores {
   std::vector<ScorePiece> pieces;
 };
 
+inline constexpr double kNoMargin = std::numeric_limits<double>::infinity();
+
 struct VoteOptions {
   std::vector<double> layer_weights;  // empty: all 1
   std::int64_t top = 0;               // a chunk's score is the mean of its `top` best rows; 0: of all
@@ -46,6 +49,8 @@ struct Votes {
   bool contains(std::int64_t chunk) const;
   double operator[](std::int64_t chunk) const { return votes[place(chunk)]; }
   std::size_t place(std::int64_t chunk) const;  // in the vectors; the chunk must be contained
+  // The first ones of order(): up to so many standard deviations, over the chunks held, below the best.
+  std::vector<std::int64_t> leaders(double margin) const;
 };
 
 // Updates up to `newest_chunk` are listed even when no layer holds them. With a context its threads share

@@ -158,8 +158,9 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   options.stop = {stop()};
   if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
     options.prior = prior(words);
-  const memory::RecallOptions how{
-      .vote = engine_.vote_options(), .seed = io::xxh3(std::as_bytes(std::span(words))), .chunks = seen.gold};
+  memory::RecallOptions how = engine_.recall_options();
+  how.seed = io::xxh3(std::as_bytes(std::span(words)));
+  how.chunks = seen.gold;
   options.recall_strategy = [chosen, how, &seen] {
     return observe(memory::make_recall(chosen, how), seen, how.vote);
   };

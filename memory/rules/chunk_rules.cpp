@@ -18,15 +18,18 @@ class ChunkRecall final : public Recall {
             const Prior* prior) override {
     MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
                 scout.size());
+    score_recent(context, memory, scout);
     if (rule_ != RecallRule::vector && in_two_levels(memory, options_.search)) {
-      found_.emplace(context, memory, scout, options_.vote);
+      std::vector<LayerScores> recent;
+      for (const ScoredRows& rows : recent_) recent.push_back(rows.scores);
+      found_.emplace(context, memory, scout, options_.vote, recent);
       found_->run(options_.search, [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
       votes_ = with_words(found_->votes(), prior);
     } else {
       score(context, memory, scout);
       votes_ = with_words(votes_on_all(context, memory, scout), prior);
     }
-    order_ = order_of(votes_);
+    order_ = order_of(votes_, options_.margin);
   }
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
@@ -34,7 +37,10 @@ class ChunkRecall final : public Recall {
     if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
     if (found_) return found_->rows(layer, order_);
     const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
-    return pick(scored, take_by_chunk(scored.scores, order_, memory.layout().K, memory.layout().K0));
+    std::vector<std::int64_t> taken =
+        take_by_chunk(rows_of(layer), order_, memory.layout().K, memory.layout().K0);
+    std::erase_if(taken, [&](std::int64_t row) { return row >= scored.rows(); });
+    return pick(scored, taken);
   }
 
   const Votes* votes() const override { return &votes_; }
@@ -43,6 +49,20 @@ class ChunkRecall final : public Recall {
   }
 
  private:
+  void score_recent(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
+    if (!options_.over_everything || rule_ == RecallRule::vector) return;
+    for (std::int64_t l = 0; l < memory.layout().layers; ++l)
+      recent_.push_back(wants_scout()
+                            ? score_short_term(context, memory, l, scout[static_cast<std::size_t>(l)])
+                            : list_short_term(memory, l));
+  }
+
+  // Those that take part, long-term rows first.
+  LayerScores rows_of(std::int64_t layer) const {
+    const auto l = static_cast<std::size_t>(layer);
+    return recent_.empty() ? scored_[l].scores : joined(scored_[l], recent_[l]);
+  }
+
   void score(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
     scored_.resize(static_cast<std::size_t>(memory.layout().layers));
     for (std::size_t l = 0; l < scored_.size(); ++l) {
@@ -56,7 +76,7 @@ class ChunkRecall final : public Recall {
                      std::span<const LayerQueries> scout) const {
     if (rule_ == RecallRule::vector) return vector_votes(memory, scout);
     std::vector<LayerScores> views;
-    for (const ScoredRows& rows : scored_) views.push_back(rows.scores);
+    for (std::int64_t l = 0; l < memory.layout().layers; ++l) views.push_back(rows_of(l));
     return vote(views, memory.layout().K, memory.updates() - 1, options_.vote, &context);
   }
 
@@ -68,10 +88,11 @@ class ChunkRecall final : public Recall {
     return votes;
   }
 
-  std::vector<std::int64_t> order_of(const Votes& votes) const {
-    if (rule_ != RecallRule::oracle) return votes.order();
+  std::vector<std::int64_t> order_of(const Votes& votes, double margin = kNoMargin) const {
+    const std::vector<std::int64_t> leaders = votes.leaders(margin);
+    if (rule_ != RecallRule::oracle) return leaders;
     std::vector<std::int64_t> order = options_.chunks;
-    for (const std::int64_t chunk : votes.order())
+    for (const std::int64_t chunk : leaders)
       if (std::find(options_.chunks.begin(), options_.chunks.end(), chunk) == options_.chunks.end())
         order.push_back(chunk);
     return order;
@@ -81,6 +102,7 @@ class ChunkRecall final : public Recall {
   RecallOptions options_;
   std::vector<ScoredRows> scored_;       // [L], or
   std::optional<TwoLevelSearch> found_;  // where the search is in two levels
+  std::vector<ScoredRows> recent_;       // [L], short-term rows; empty where they take no part
   Votes votes_;
   std::vector<std::int64_t> order_;
 };

@@ -125,6 +125,17 @@ def read_safetensors(path):
     return {name: (t["dtype"], tuple(t["shape"]), body[slice(*t["data_offsets"])]) for name, t in header.items()}, metadata
 
 
+def with_metadata(source, target, **fields):
+    """A copy of a safetensors file whose metadata has these fields as well."""
+    data = Path(source).read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    header["__metadata__"] |= fields
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(target).write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size:])
+
+
 def run_on_terminal(arguments, environment, folder, stop_when=None):
     """Runs with standard output and standard error on a pseudo-terminal; what appeared there, and the exit code."""
     controller, terminal = pty.openpty()

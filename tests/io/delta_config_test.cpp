@@ -37,9 +37,10 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_EQ(m.prompt, "Question: {q}\nAnswer:");
   EXPECT_EQ(m.stop, "\n");
   EXPECT_EQ(m.recall, "consensus");
+  EXPECT_TRUE(m.recall_over_everything);
   EXPECT_EQ(m.chunk_form, "filled");
   EXPECT_TRUE(m.chat_trained);
-  EXPECT_EQ(m.vote_top, 16);
+  EXPECT_EQ(m.vote_top, 8);
   EXPECT_TRUE(m.has_retriever);
   EXPECT_FALSE(m.has_encoder_query);
   EXPECT_TRUE(m.has_read_lora);
@@ -51,6 +52,8 @@ TEST(DeltaConfig, TheShippedDelta) {
 TEST(DeltaConfig, WhatIsWrittenReadsTheSame) {
   MemoryConfig m = delta_config(shipped());
   m.vote_top = 16;
+  m.recall_over_everything = true;
+  m.recall_margin = 0.75;
   m.chat_trained = true;
   m.prompt = "back\\slash \\n stays, tab\t, cr\r, newline\n{q} é \\";
   const std::vector<std::string> names = {"model.layers.0.self_attn.q_proj.lora_A.decoder_adapter.weight",

@@ -46,8 +46,7 @@ TEST(Quantise, InfinityIsRefused) {
   EXPECT_MPLUS_ERROR(ErrorCode::invalid_argument, ("inf"), quantise_rows(x, 1, 2));
 }
 
-// The shipped delta was quantised elsewhere by the same rule: quantising what it says gives its integers
-// back.
+// Quantising what the shipped delta says gives its integers back.
 TEST(Quantise, TheShippedDeltaIsAFixedPoint) {
   const auto file = Safetensors::open(MPLUS_SOURCE_DIR "/models/smollm2-135m-mplus.safetensors");
   for (const char* name : {"model.layers.0.self_attn.q_proj.lora_B.default.weight",

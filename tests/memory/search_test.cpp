@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/recall.h"
@@ -165,8 +167,11 @@ TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     const Memory memory = written(50, layout_of(dtype));
     for (const RecallRule rule : kRules)
-      for (const std::int64_t top : {0, 3}) {
+      for (const auto& [top, everything, margin] :
+           {std::tuple{0, false, kNoMargin}, {3, false, kNoMargin}, {3, true, kNoMargin}, {3, true, 0.5}}) {
         RecallOptions how = options(kAll, 0, top);
+        how.over_everything = everything;
+        how.margin = margin;
         const Result kept = recall(memory, rule, how);
         how.search = {
             .search = Search::two_level, .sample = kAll, .keep = 0, .finish = 0};  // the same, as a sample
@@ -181,6 +186,75 @@ TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {
         EXPECT_EQ(kept.votes.missing_variance, 0);
       }
   }
+}
+
+// Rows a layer holds of each chunk, short-term ones and those of the store.
+std::map<std::int64_t, std::pair<std::int64_t, std::vector<std::int64_t>>> rows_by_chunk(const Memory& memory,
+                                                                                         std::int64_t layer) {
+  std::map<std::int64_t, std::pair<std::int64_t, std::vector<std::int64_t>>> chunks;
+  const RowsView slots = memory.short_term(layer);
+  for (std::int64_t r = 0; r < slots.n; ++r) ++chunks[chunk_of(slots.birth[r], memory.layout().K)].first;
+  memory.long_term().for_each(layer, [&](RowId, std::int64_t birth) {
+    chunks[chunk_of(birth, memory.layout().K)].second.push_back(birth);
+  });
+  return chunks;
+}
+
+TEST_F(SearchTest, WhatIsInShortTermMemoryCountsAmongWhatIsRecalled) {
+  const Memory memory = written(40);
+  bool less = false;
+  for (const RecallRule rule : kRules)
+    for (const Search search : {Search::exact, Search::two_level}) {
+      RecallOptions how = options(kAll, 0);
+      how.over_everything = true;
+      how.search.search = search;
+      how.chunks = {39};  // of oracle: the newest, which short-term memory holds whole
+      for (unsigned question = 1; question < 6; ++question) {
+        const Result result = recall(memory, rule, how, question);
+        std::vector<std::int64_t> order = result.votes.order();
+        if (rule == RecallRule::oracle) {
+          std::erase(order, 39);
+          order.insert(order.begin(), 39);
+        }
+        for (std::int64_t l = 0; l < kLayers; ++l) {
+          auto chunks = rows_by_chunk(memory, l);
+          std::int64_t left = memory.layout().K0;
+          std::set<std::int64_t> must, may;  // of the chunk that K0 ends in, the best ones
+          for (const std::int64_t chunk : order) {
+            if (left <= 0) break;
+            const auto& [slots, births] = chunks[chunk];
+            const bool whole = slots + std::ssize(births) <= left;
+            (whole ? must : may).insert(births.begin(), births.end());
+            left -= slots + std::ssize(births);
+          }
+          std::set<std::int64_t> found;
+          for (const RecalledRow& row : result.rows[static_cast<std::size_t>(l)]) found.insert(row.birth);
+          EXPECT_TRUE(std::includes(found.begin(), found.end(), must.begin(), must.end()));
+          for (const std::int64_t birth : found) EXPECT_TRUE(must.contains(birth) || may.contains(birth));
+          less |= std::ssize(found) < memory.layout().K0;
+        }
+      }
+    }
+  EXPECT_TRUE(less);
+}
+
+TEST_F(SearchTest, ChunksFarBehindTheBestAreNotRecalled) {
+  const Memory memory = written(40);
+  for (const RecallRule rule : kRules)
+    for (const Search search : {Search::exact, Search::two_level})
+      for (const double margin : {0.0, 0.3, 1.0}) {
+        RecallOptions how = options(kAll, 0);
+        how.search.search = search;
+        how.margin = margin;
+        const Result result = recall(memory, rule, how);
+        std::vector<std::int64_t> leaders = result.votes.leaders(margin);
+        EXPECT_FALSE(leaders.empty());
+        if (rule == RecallRule::oracle) leaders.push_back(3);
+        for (const auto& layer : result.rows)
+          for (const RecalledRow& row : layer)
+            EXPECT_NE(std::find(leaders.begin(), leaders.end(), chunk_of(row.birth, memory.layout().K)),
+                      leaders.end());
+      }
 }
 
 TEST_F(SearchTest, ShortAndLongTermTogetherAreTheExactVoteWithEverythingKept) {

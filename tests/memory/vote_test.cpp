@@ -52,6 +52,19 @@ TEST(Vote, WeightsAndBestRows) {
   EXPECT_GT(top[0], 0.9);  // the best row of chunk 0 beats that of chunk 1 where only layer 0 counts
 }
 
+TEST(Vote, LeadersAreThoseNearTheBest) {
+  // Mean 1, sd √6.5 ≈ 2.55 over the four that are held.
+  const Votes votes{{0, 1, 2, 3, 4}, {5, 1, 0, -2, 0}, {true, true, false, true, true}, {}};
+  EXPECT_EQ(votes.leaders(0), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(votes.leaders(1.5), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(votes.leaders(1.6), (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(votes.leaders(2.0), (std::vector<std::int64_t>{0, 1, 2, 4}));
+  EXPECT_EQ(votes.leaders(kNoMargin), votes.order());
+  const Votes equal{{0, 1}, {0, 0}, {true, true}, {}};
+  EXPECT_EQ(equal.leaders(0), equal.order());
+  EXPECT_TRUE(Votes{}.leaders(1).empty());
+}
+
 TEST(TakeByChunk, FillsUpWithTheBestOfTheLastChunk) {
   const Births births{4, 5, 0, 1, 2, 3};
   const std::vector<float> scores{0.1f, 0.2f, 0.9f, 0.3f, 0.5f, 0.5f};

@@ -5,12 +5,13 @@ in float32: where rows are, who is found and what words recall must be equal; an
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from program import TIMEOUT, main, story  # noqa: E402
+from program import TIMEOUT, main, story, with_metadata  # noqa: E402
 from test_eval import Evaluation, questions  # noqa: E402
 
 TRAINER = os.environ["MPLUS_TRAINER"]
@@ -97,6 +98,18 @@ class SameAsTheEngine(Evaluation):
                 self.assertIn(sample["distance"], (0, 3, 20))
         self.assertEqual({s["set"] for s in trainer.values()}, {"data", "novel", "talk", "twice"})
         self.assertTrue(all(("old" in s) == (s["set"] == "twice") for s in trainer.values()))
+
+    def test_recall_that_leaves_out_what_is_at_hand_or_far_behind(self):
+        plain = self.delta
+        for fields in ({"recall_over": "everything"}, {"recall_over": "everything", "recall_margin": "0.5"}, {"recall_margin": "0"}):
+            self.delta = self.folder / "other.safetensors"
+            with_metadata(plain, self.delta, **fields)
+            self.model = ("-m", self.base, "--delta", self.delta, "-t", "2")
+            engine, trainer = self.both("mixed", "--samples", "6", "--distances", "0,3,12", "--lengths", "4k",
+                                        columns="mplus,words-recall,hybrid,reread,oracle-recall")
+            self.check(engine, trainer)
+            for report in ("engine", "trainer"):
+                shutil.rmtree(self.folder / report)
 
     def test_a_part_of_a_plan(self):
         for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):

@@ -8,7 +8,8 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::size_t kShort = 96;  // tokens; longer windows hold text that is read again
+constexpr std::size_t kMostWaiting = 6;  // times as many questions as are read in one pass
+constexpr std::size_t kShort = 96;       // tokens; longer windows hold text that is read again
 
 // An answer as it grows: ends at the stop text or at a token that ends a text.
 class Growing {
@@ -66,13 +67,15 @@ void AnswerFile::add(const AnswerJson& answer) {
 }
 
 void AnswerQueue::add(const Fronts& fronts, std::vector<Waiting> questions) {
+  std::vector<std::int64_t> sizes;
+  for (const KeyValue& layer : fronts) sizes.push_back(layer.k.size(1));
   std::map<int, std::vector<std::int64_t>> rows;
   for (std::size_t q = 0; q < questions.size(); ++q) {
     const int kind = questions[q].from > 0 ? 0 : questions[q].window.size() <= kShort ? 1 : 2;
     rows[kind].push_back(static_cast<std::int64_t>(q));
   }
   for (const auto& [kind, which] : rows) {
-    Group& group = groups_[{fronts.front().k.size(1), kind}];
+    Group& group = groups_[{sizes, kind}];
     const Tensor chosen = upload(which, {std::ssize(which)}, torch::kInt64, device_);
     Fronts& part = group.fronts.emplace_back();
     for (const KeyValue& rows_of_layer : fronts)
@@ -81,11 +84,16 @@ void AnswerQueue::add(const Fronts& fronts, std::vector<Waiting> questions) {
       group.questions.push_back(std::move(questions[static_cast<std::size_t>(q)]));
     if (group.questions.size() >= at_once_) answer(group);
   }
+  // Rows in front take memory, and where recall takes as many as it needs few questions may be alike.
+  std::size_t waiting = 0;
+  for (const auto& [alike, group] : groups_) waiting += group.questions.size();
+  if (waiting >= kMostWaiting * at_once_) finish();
 }
 
 void AnswerQueue::finish() {
   for (auto& [kind, group] : groups_)
     if (!group.questions.empty()) answer(group);
+  groups_.clear();
 }
 
 void AnswerQueue::answer(Group& group) {

@@ -42,8 +42,10 @@ Shares right_shares(const Model& model, const Batch& b, const ChunkSearch& searc
           ((search.long_term_rows() * right).sum(1) / whole).to(torch::kCPU)};
 }
 
-Tensor recalled_shares(const Model& model, const Batch& b, const std::vector<Tensor>& births) {
-  const Tensor right = b.gold > 0;
+Tensor recalled_shares(const Model& model, const Batch& b, const std::vector<std::int64_t>& asked,
+                       const std::vector<Tensor>& births) {
+  const Tensor which = upload(asked, {std::ssize(asked)}, torch::kInt64, b.gold.device());
+  const Tensor right = b.gold.index_select(0, which) > 0;
   const Tensor whole = right.sum(1).clamp_min(1).to(torch::kFloat64) * static_cast<double>(model.memory.K);
   std::vector<Tensor> layers;
   for (const Tensor& layer : births)

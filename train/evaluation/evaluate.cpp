@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <numeric>
 #include <span>
 
 #include "mplus/core/drops.h"
@@ -148,22 +149,34 @@ class StreamGroup {
     const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
     normed.clear();
     const Shares shares = right_shares(model_, b, search);
-    if (wants("stm")) add(b, "stm", short_term, {}, {}, shares);
-    const auto by_order = [&](const std::string& column, const ChunkVotes& recall, const Tensor& ranking,
-                              bool by_score) {
+    if (wants("stm")) add(b, all_of(b), "stm", short_term, {}, {}, shares);
+    // Chunks in order, and how many of them may be recalled.
+    const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
+                              const Tensor& ranking, bool by_score) {
       if (!wants(column)) return;
-      const std::vector<Tensor> rows = search.take(recall.order(), by_score);
-      const RecallFronts result = reader_.recall_fronts(
-          memory_, slots, b.streams,
-          [&](std::int64_t l, const Tensor&) { return rows[static_cast<std::size_t>(l)]; }, nullptr);
-      add(b, column, result.fronts, result.recalled_births, ranking, shares);
+      const TakenRows taken = search.take(order, chosen, by_score);
+      for (const auto& [counts, which] : alike(taken, std::ssize(b.due))) {
+        const Tensor places = upload(which, {std::ssize(which)}, torch::kInt64, device());
+        const RecallFronts result = reader_.recall_fronts(
+            memory_, slots, b.streams.index_select(0, places),
+            [&, &counts = counts](std::int64_t l, const Tensor&) {
+              const auto layer = static_cast<std::size_t>(l);
+              return taken.rows[layer].index_select(0, places).narrow(1, 0, counts[layer]);
+            },
+            nullptr);
+        add(b, which, column, result.fronts, result.recalled_births, ranking, shares);
+      }
+    };
+    const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
+                              bool by_score) {
+      by_order(column, votes.order(), votes.leaders(model_.memory.recall_margin).sum(1), ranking, by_score);
     };
     const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
       if (!wants(column)) return;
       const RecallFronts result = reader_.recall_fronts(memory_, slots, b.streams, choose, windows);
-      add(b, column, result.fronts, result.recalled_births, {}, shares);
+      add(b, all_of(b), column, result.fronts, result.recalled_births, {}, shares);
     };
-    const ChunkVotes& votes = search.long_term();
+    const ChunkVotes& votes = search.competing();
     const ChunkVotes& all = search.everything();
     const auto words_alone = [&](const ChunkVotes& v) {
       return with_words({torch::zeros_like(v.votes), v.held}, b.words);
@@ -171,14 +184,15 @@ class StreamGroup {
     const Tensor total = with_words(all, b.words).order();
     const ChunkVotes both = with_words(votes, b.words);
     if (model_.memory.recall == "consensus") {
-      by_order("mplus", votes, all.order(), true);
+      by_votes("mplus", votes, all.order(), true);
     } else {
       by_rows("mplus", per_layer(b), &b.asking);
     }
-    by_order("words-recall", words_alone(votes), words_alone(all).order(), false);
-    by_order("hybrid", both, total, true);
-    by_order("reread", both, total, true);
-    by_order("oracle-recall", {votes.votes + b.gold, votes.held}, {}, true);
+    by_votes("words-recall", words_alone(votes), words_alone(all).order(), false);
+    by_votes("hybrid", both, total, true);
+    by_votes("reread", both, total, true);
+    by_order("oracle-recall", ChunkVotes{votes.votes + b.gold, votes.held}.order(),
+             votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), {}, true);
     by_rows("per-layer", per_layer(b), &b.asking);
     by_rows(
         "random-recall", [&](std::int64_t, const Tensor&) { return random_rows(b); }, nullptr);
@@ -201,40 +215,61 @@ class StreamGroup {
     return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
   }
 
-  void add(const Batch& b, const std::string& column, const Fronts& fronts, const std::vector<Tensor>& births,
-           const Tensor& ranking, const Shares& shares) {
-    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, births);
+  static std::vector<std::int64_t> all_of(const Batch& b) {
+    std::vector<std::int64_t> all(b.due.size());
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    return all;
+  }
+
+  // Questions that take as many rows as each other in every layer can be read together: counts by layer, and
+  // who they are. Where nothing is stored, all of them.
+  std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> alike(const TakenRows& taken,
+                                                                       std::int64_t questions) const {
+    std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> groups;
+    for (std::int64_t q = 0; q < questions; ++q) {
+      std::vector<std::int64_t> counts;
+      for (std::int64_t l = 0; l < std::ssize(taken.rows); ++l)
+        counts.push_back(taken.counts[q][l].item<std::int64_t>());
+      groups[counts].push_back(q);
+    }
+    return groups;
+  }
+
+  // `asked`: the questions of the batch that the fronts' rows belong to.
+  void add(const Batch& b, const std::vector<std::int64_t>& asked, const std::string& column,
+           const Fronts& fronts, const std::vector<Tensor>& births, const Tensor& ranking,
+           const Shares& shares) {
+    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, asked, births);
     const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
     std::vector<Waiting> waiting;
-    std::vector<std::int64_t> asked;
-    for (std::size_t q = 0; q < b.due.size(); ++q) {
-      const Due& due = b.due[q];
+    std::vector<std::int64_t> rows;  // of the fronts
+    for (std::int64_t i = 0; i < std::ssize(asked); ++i) {
+      const std::int64_t q = asked[static_cast<std::size_t>(i)];
+      const Due& due = b.due[static_cast<std::size_t>(q)];
       const PlannedQuestion& question = due.question();
       if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
       if (column == "reread" && question.goes_on()) continue;
-      const auto row = static_cast<std::int64_t>(q);
       std::span<const std::int64_t> best;
       if (order.defined())
-        best = {order.data_ptr<std::int64_t>() + row * order.size(1),
-                static_cast<std::size_t>(order.size(1))};
+        best = {order.data_ptr<std::int64_t>() + q * order.size(1), static_cast<std::size_t>(order.size(1))};
       AnswerJson answer{{"key", key(due.memory, column, due.ask->written, question.id)}};
       if (!question.gold.empty()) {
-        answer["short_term"] = shares.short_term[row].item<double>();
-        answer["long_term"] = shares.long_term[row].item<double>();
+        answer["short_term"] = shares.short_term[q].item<double>();
+        answer["long_term"] = shares.long_term[q].item<double>();
         std::vector<double> layers(static_cast<std::size_t>(model_.config.layers), 0.0);
         for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
-          layers[l] = recalled[row][static_cast<std::int64_t>(l)].item<double>();
+          layers[l] = recalled[i][static_cast<std::int64_t>(l)].item<double>();
         answer["recalled"] = layers;
         if (!best.empty() && column != "reread") answer["rank"] = rank_of(question.gold, best);
       }
       Ids window = question.prompt;
       if (column == "reread") window = behind_text(*due.planned, best, question.prompt);
       waiting.push_back({std::move(window), question.goes_on() ? question.asking : 0, std::move(answer)});
-      asked.push_back(row);
+      rows.push_back(i);
     }
     if (waiting.empty()) return;
-    if (asked.size() == b.due.size()) return queue_.add(fronts, std::move(waiting));
-    const Tensor which = upload(asked, {std::ssize(asked)}, torch::kInt64, device());
+    if (rows.size() == asked.size()) return queue_.add(fronts, std::move(waiting));
+    const Tensor which = upload(rows, {std::ssize(rows)}, torch::kInt64, device());
     Fronts part;
     for (const KeyValue& layer : fronts)
       part.push_back({layer.k.index_select(0, which), layer.v.index_select(0, which)});

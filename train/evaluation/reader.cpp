@@ -70,15 +70,19 @@ RecallFronts Reader::recall_fronts(const StreamMemory& memory, const ProjectedSl
     const LayerWeights& w = weights_.layers[index(l)];
     if (windows) xn = rms_norm(x, w.attention_norm, epsilon);
     const Tensor chosen = choose(l, xn);  // [Q, k]
-    const Tensor births = memory.long_term(l).birth.view().index_select(0, streams).gather(1, chosen);
-    const Tensor order = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
-    const Tensor rows = memory.long_term(l).hidden.view().index(
-        {streams.unsqueeze(1), chosen.gather(1, order)});  // [Q, k, d]
-    result.recalled_births.push_back(births.gather(1, order));
-    result.fronts.push_back(
-        joined({bos(l, streams.size(0)),
-                project_rows(w, model_.config, rms_norm(rows, w.attention_norm, epsilon)),
-                {slots[index(l)].k.index_select(0, streams), slots[index(l)].v.index_select(0, streams)}}));
+    std::vector<KeyValue> parts{bos(l, streams.size(0))};
+    if (chosen.size(1) > 0) {
+      const Tensor births = memory.long_term(l).birth.view().index_select(0, streams).gather(1, chosen);
+      const Tensor order = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
+      const Tensor rows = memory.long_term(l).hidden.view().index(
+          {streams.unsqueeze(1), chosen.gather(1, order)});  // [Q, k, d]
+      parts.push_back(project_rows(w, model_.config, rms_norm(rows, w.attention_norm, epsilon)));
+      result.recalled_births.push_back(births.gather(1, order));
+    } else {
+      result.recalled_births.push_back(chosen);
+    }
+    parts.push_back({slots[index(l)].k.index_select(0, streams), slots[index(l)].v.index_select(0, streams)});
+    result.fronts.push_back(joined(parts));
     if (windows) x = layer(l, x, result.fronts.back());
   }
   return result;

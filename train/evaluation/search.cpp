@@ -42,6 +42,14 @@ Tensor ChunkVotes::order() const {
   return torch::argsort(votes, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
 }
 
+Tensor ChunkVotes::leaders(std::optional<double> margin) const {
+  if (!margin) return torch::ones_like(held);
+  const Tensor counts = held.to(torch::kFloat64), n = counts.sum(1, true).clamp_min(1);
+  const Tensor mean = (votes * counts).sum(1, true) / n;
+  const Tensor sd = ((votes - mean).square() * counts).sum(1, true).div(n).sqrt();
+  return (votes.amax(1, true) - votes) <= *margin * sd;
+}
+
 ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
   const Tensor total = standardised(votes.votes, votes.held) + standardised(words, votes.held);
   return {torch::where(votes.held, total, votes.votes), votes.held};
@@ -49,7 +57,10 @@ ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
 
 ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
                          const Tensor& askers, const Tensor& streams)
-    : K_(model.memory.K), most_(std::min(model.memory.K0, memory.stored())), streams_(streams) {
+    : over_everything_(model.memory.recall_over_everything),
+      K_(model.memory.K),
+      most_(std::min(model.memory.K0, memory.stored())),
+      streams_(streams) {
   const std::int64_t L = model.config.layers, Q = streams.size(0), n = memory.updates();
   const auto doubles = torch::TensorOptions(model.device()).dtype(torch::kFloat64);
   const Tensor layer_weights = model.vote_weights.defined()
@@ -76,10 +87,12 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
     const Tensor slots =
         rms_norm(memory.short_term(l), model.base.attention_norm[l], model.config.norm_epsilon);
     const Tensor everything = scored(by_birth, project(model.key, l, slots), memory.births(l));
-    scores_.push_back(by_birth.view({Q, n, K_}));
+    const Tensor store_scores = by_birth.view({Q, n, K_}), all_scores = everything.view({Q, n, K_});
+    scores_.push_back(over_everything_ ? all_scores : store_scores);
+    if (over_everything_) stored_.push_back(store_scores.isfinite());
     const double weight = layer_weights[l].item<double>();
-    const Opinion older = opinion(scores_.back(), model.memory.vote_top);
-    const Opinion all = opinion(everything.view({Q, n, K_}), model.memory.vote_top);
+    const Opinion older = opinion(store_scores, model.memory.vote_top);
+    const Opinion all = opinion(all_scores, model.memory.vote_top);
     long_votes += weight * older.z;
     all_votes += weight * all.z;
     long_term_rows_ += older.rows;
@@ -90,37 +103,43 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
   everything_ = {all_votes / weights, long_term_rows_ + short_term_rows_ > 0};
 }
 
-std::vector<Tensor> ChunkSearch::take(const Tensor& order, bool by_score) const {
+TakenRows ChunkSearch::take(const Tensor& order, const Tensor& chosen, bool by_score) const {
   if (most_ == 0) return {};
   bool enough = false;
   const std::int64_t n = order.size(1);
-  std::vector<Tensor> rows = take_of_best(order, std::min(n, kLookedAt), by_score, enough);
-  return enough ? rows : take_of_best(order, n, by_score, enough);
+  TakenRows taken = take_of_best(order, chosen, std::min(n, kLookedAt), by_score, enough);
+  return enough ? taken : take_of_best(order, chosen, n, by_score, enough);
 }
 
-std::vector<Tensor> ChunkSearch::take_of_best(const Tensor& order, std::int64_t chunks, bool by_score,
-                                              bool& enough) const {
+TakenRows ChunkSearch::take_of_best(const Tensor& order, const Tensor& chosen, std::int64_t chunks,
+                                    bool by_score, bool& enough) const {
   const Tensor best = order.narrow(1, 0, chunks).unsqueeze(-1);  // [Q, chunks, 1]
-  std::vector<Tensor> rows;
-  Tensor fewest;
+  const Tensor too_far =
+      (torch::arange(chunks, order.options()).unsqueeze(0) >= chosen.unsqueeze(1)).unsqueeze(-1);
+  TakenRows taken;
+  std::vector<Tensor> counts;
+  Tensor full = torch::ones_like(chosen, torch::kBool);  // [Q]: every layer has as many as it takes
   for (std::size_t l = 0; l < scores_.size(); ++l) {
-    Tensor scores = scores_[l].gather(1, best.expand({-1, -1, K_}));
+    const Tensor which = best.expand({-1, -1, K_});
+    Tensor scores = scores_[l].gather(1, which).masked_fill(too_far, -std::numeric_limits<float>::infinity());
     if (!by_score) scores = torch::where(scores.isfinite(), torch::zeros_like(scores), scores);
     const auto [sorted, offsets] = torch::sort(scores, /*stable=*/true, -1, /*descending=*/true);
     const Tensor there =
         sorted.isfinite().flatten(1);  // [Q, chunks · K], in the order in which rows are taken
     const Tensor count = there.cumsum(1);
-    const Tensor taken = there.logical_and(count <= most_);
-    const Tensor first = torch::argsort(taken.logical_not().to(torch::kInt32), /*stable=*/true, -1,
-                                        /*descending=*/false)
-                             .narrow(1, 0, std::min(most_, taken.size(1)));
+    Tensor kept = there.logical_and(count <= most_);
+    if (over_everything_) kept = kept.logical_and(stored_[l].gather(1, which).gather(2, offsets).flatten(1));
+    const Tensor first =
+        torch::argsort(kept.logical_not().to(torch::kInt32), /*stable=*/true, -1, /*descending=*/false)
+            .narrow(1, 0, std::min(most_, kept.size(1)));
     const Tensor births = (best * K_ + offsets).flatten(1).gather(1, first);
-    rows.push_back(places_[l].index_select(0, streams_).gather(1, births));
-    const Tensor least = count.select(1, count.size(1) - 1).min();
-    fewest = fewest.defined() ? torch::minimum(fewest, least) : least;
+    taken.rows.push_back(places_[l].index_select(0, streams_).gather(1, births));
+    counts.push_back(kept.sum(1));
+    full = full.logical_and(count.select(1, count.size(1) - 1) >= most_);
   }
-  enough = fewest.item<std::int64_t>() >= most_;
-  return rows;
+  taken.counts = torch::stack(counts, 1).to(torch::kCPU);
+  enough = full.logical_or(chosen <= chunks).all().item<bool>();
+  return taken;
 }
 
 }  // namespace mplus::train

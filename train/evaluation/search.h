@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mplus/train/model/model.h"
@@ -16,6 +17,17 @@ struct ChunkVotes {
   Tensor votes;          // [Q, n], double
   Tensor held;           // [Q, n], bool: some layer has rows of it
   Tensor order() const;  // [Q, n], int64: chunks by falling vote, ties older first
+  // [Q, n], bool: chunks up to so many standard deviations, over those held, below the best
+  // (memory::Votes::leaders); without a margin all of them.
+  Tensor leaders(std::optional<double> margin) const;
+};
+
+// What the layers take for each question.
+struct TakenRows {
+  std::vector<Tensor> rows;  // [L] of [Q, K0], places in the store; empty where that is empty
+  // [Q, L], on the host: so many of them, from the first on. K0 unless the store is small, or the model's
+  // recall counts short-term rows, or keeps to the leaders.
+  Tensor counts;
 };
 
 // total = standardised vote + standardised words over the chunks that are held (memory::with_prior, weight
@@ -29,23 +41,28 @@ class ChunkSearch {
   ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
               const Tensor& askers, const Tensor& streams);
 
-  const ChunkVotes& long_term() const { return long_term_; }    // what recall goes by
   const ChunkVotes& everything() const { return everything_; }  // short-term rows, too: what is ranked
   // Rows of each chunk over all layers, [Q, n] in double.
   const Tensor& long_term_rows() const { return long_term_rows_; }
   const Tensor& short_term_rows() const { return short_term_rows_; }
 
-  // Rows of the store that each layer takes, best chunk first, until K0 are taken: [L] of [Q, k]; none where
-  // the store is empty. by_score: the last chunk gives its best-scored rows, else its oldest.
-  std::vector<Tensor> take(const Tensor& order, bool by_score) const;
+  // What recall puts in order: the store's chunks, or all of them, as the model says.
+  const ChunkVotes& competing() const { return over_everything_ ? everything_ : long_term_; }
+
+  // Rows of the store that each layer takes: of `chosen` chunks ([Q], counted from the best in `order`), best
+  // chunk first, until K0 are taken. by_score: the last chunk gives its best-scored rows, else its oldest.
+  TakenRows take(const Tensor& order, const Tensor& chosen, bool by_score) const;
 
  private:
-  std::vector<Tensor> take_of_best(const Tensor& order, std::int64_t chunks, bool by_score,
-                                   bool& enough) const;
+  TakenRows take_of_best(const Tensor& order, const Tensor& chosen, std::int64_t chunks, bool by_score,
+                         bool& enough) const;
 
-  std::int64_t K_, most_;       // most_: rows a layer takes
-  Tensor streams_;              // [Q]
-  std::vector<Tensor> scores_;  // [L] of [Q, n, K]: of long-term rows by birth, −inf where there is none
+  bool over_everything_;
+  std::int64_t K_, most_;  // most_: rows a layer takes
+  Tensor streams_;         // [Q]
+  std::vector<Tensor>
+      scores_;  // [L] of [Q, n, K]: of the rows that compete by birth, −inf where there is none
+  std::vector<Tensor> stored_;  // [L] of [Q, n, K], bool: which of them are in the store; if not all are
   std::vector<Tensor> places_;  // [L] of [S, n · K]: the row of each birth in its stream's store
   ChunkVotes long_term_, everything_;
   Tensor long_term_rows_, short_term_rows_;
