@@ -57,10 +57,12 @@ TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
     std::vector<Tensor> normed;
     reader.read(reader.memory_fronts(slots, questions.streams), questions.windows.tokens, &normed);
     const ChunkSearch search(model, memory, normed, questions.askers, questions.streams);
-    const std::vector<Tensor> rows = search.take(search.long_term().order(), true);
+    const ChunkVotes& votes = search.competing();
+    const TakenRows taken = search.take(votes.order(), votes.leaders(std::nullopt).sum(1), true);
+    EXPECT_TRUE((taken.counts == model.memory.K0).all().item<bool>());
     const RecallFronts recalled = reader.recall_fronts(
         memory, slots, questions.streams,
-        [&](std::int64_t l, const Tensor&) { return rows[static_cast<std::size_t>(l)]; }, nullptr);
+        [&](std::int64_t l, const Tensor&) { return taken.rows[static_cast<std::size_t>(l)]; }, nullptr);
     const Tensor hidden = reader.read(recalled.fronts, questions.windows.tokens);
     for (std::int64_t q = 0; q < std::ssize(questions.ids); ++q) {
       const std::int64_t s = questions.streams[q].item<std::int64_t>();
@@ -95,6 +97,20 @@ TEST(Evaluation, EveryRowIsCountedOnce) {
   const Tensor all = search.long_term_rows() + search.short_term_rows();  // [Q, n]
   EXPECT_TRUE(torch::equal(all, torch::full_like(all, 2.0 * 3)));         // L · K
   EXPECT_TRUE(search.everything().held.all().item<bool>());
+}
+
+TEST(Evaluation, LeadersAreThoseNearTheBest) {
+  // As in memory's own test: mean 1 and sd 2.55 over the four that are held.
+  const ChunkVotes votes{torch::tensor({{5.0, 1.0, 0.0, -2.0, 0.0}}, torch::kFloat64),
+                         torch::tensor({{true, true, false, true, true}})};
+  const auto leaders = [&](std::optional<double> margin) {
+    return votes.leaders(margin).sum().item<std::int64_t>();
+  };
+  EXPECT_EQ(leaders(0), 1);
+  EXPECT_EQ(leaders(1.5), 1);
+  EXPECT_EQ(leaders(1.6), 2);
+  EXPECT_EQ(leaders(2.0), 4);
+  EXPECT_EQ(leaders(std::nullopt), 5);
 }
 
 TEST(Evaluation, WordsWeighAsMuchAsVotes) {

@@ -116,9 +116,12 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   shuffle(order, random);
   // What changed is asked for more often than its share.
-  for (std::size_t i = 1; i < order.size() && !changes.empty() && random.chance(0.5); ++i)
-    for (const auto& [u, changed] : changes)
-      if (chunk.facts[order[i]].key == changed.key) std::swap(order[0], order[i]);
+  constexpr double kAskedForChange = 0.6;
+  if (!changes.empty() && random.chance(kAskedForChange))
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
+      return std::any_of(changes.begin(), changes.end(),
+                         [&](const auto& change) { return change.second.key == chunk.facts[i].key; });
+    });
   std::optional<Window> all;
   for (const std::size_t f : order) {
     const MadeFact* fact = &chunk.facts[f];
