@@ -67,9 +67,9 @@ struct RecallOptions {
   // Of the same rules: short-term rows take part in the vote, and those of a chunk that comes first count
   // among its K0 rows. So what is in short-term memory already is not crowded by what answers worse.
   bool over_everything = false;
-  // Of the same rules: chunks that stand further behind the best one, in standard deviations of what they are
-  // ordered by, are not recalled: beside a clear winner they only distract. Chunks given to oracle always
-  // are.
+  // Of the rules that put chunks in order: those further behind the best one than so many standard deviations
+  // of what they are ordered by are not recalled: beside a clear winner they only distract. Chunks given to
+  // oracle always are.
   double margin = kNoMargin;
 };
 
