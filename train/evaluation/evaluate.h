@@ -20,8 +20,7 @@ struct EvaluateOptions {
   std::vector<std::string> columns;  // empty: all of them
   std::int64_t streams = 16;         // memories at a time: each takes device memory as it grows
   std::int64_t at_once = 0;          // questions read in one pass; 0: as suits the device
-  // Only this share of the plan's memories: part `part` of `parts`, from 1. Processes that share a plan keep
-  // a GPU busy where one alone waits for its own launches.
+  // Only this share of the plan's memories: part `part` of `parts`, from 1.
   std::int64_t part = 1, parts = 1;
   const std::atomic<bool>* stop = nullptr;
 };
