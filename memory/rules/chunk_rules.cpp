@@ -39,7 +39,7 @@ class ChunkRecall final : public Recall {
     const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
     std::vector<std::int64_t> taken =
         take_by_chunk(rows_of(layer), order_, memory.layout().K, memory.layout().K0);
-    std::erase_if(taken, [&](std::int64_t row) { return row >= scored.rows(); });
+    std::erase_if(taken, [stored = scored.rows()](std::int64_t row) { return row >= stored; });
     return pick(scored, taken);
   }
 

@@ -67,6 +67,26 @@ class Answers(TinyModelTest):
         self.assertIn("oracle", self.error("ask", "Where?", "--memory", memory, "--recall", "oracle", *self.model))
         self.assertIn("vector_pool", self.error("ask", "Where?", "--memory", memory, "--recall", "vector", *self.model))
 
+    def test_recall_may_leave_out_what_is_at_hand_or_far_behind(self):
+        memory = self.memory(story(600, 1))
+
+        def chunks(*options):
+            why = self.report("ask", "Where?", "--memory", memory, "--why", "-n", "1", *options, *self.model)["why"]
+            return {c["chunk"]: c["rows_recalled"] for c in why if c["rows_recalled"]}, why
+
+        recalled, _ = chunks()
+        self.assertGreater(len(recalled), 1)
+        best, _ = chunks("--recall-margin", "0")
+        self.assertEqual(len(best), 1)
+        self.assertLessEqual(best.keys(), recalled.keys())
+        self.assertEqual(chunks("--recall-margin", "1000")[0], recalled)
+        newest = max(c["chunk"] for c in chunks()[1])  # stands in short-term memory whole
+        given = ("--recall", "oracle", "--recall-chunks", newest)
+        self.assertEqual(sum(chunks(*given, "--recall-over", "long-term")[0].values()), 2 * 16)  # L · K0
+        self.assertLess(sum(chunks(*given, "--recall-over", "everything")[0].values()), 2 * 16)
+        for options in (("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing")):
+            self.assertIn(options[0], self.error("ask", "Where?", "--memory", memory, *options, *self.model, expect=2))
+
     def test_why_tells_layers_and_heat(self):
         memory = self.memory(story(400, 1))
         report = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)

@@ -88,6 +88,10 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
   refused("alpha", "inf");
   refused("chat_trained", "maybe");
   refused("C", "0");
+  refused("recall_margin", "-1");
+  refused("recall_margin", "nan");
+  EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'recall_over'", "everything", "nothing"),
+                     with_metadata({{"K", "2"}, {"N", "4"}, {"recall_over", "nothing"}}));
   EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("metadata 'K'", "nothing"), with_metadata({{"N", "4"}}));
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'format_version'", "1", "2"),
                      with_metadata({{"K", "2"}, {"N", "4"}, {"format_version", "2"}}));

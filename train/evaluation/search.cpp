@@ -11,13 +11,19 @@ namespace {
 
 constexpr std::int64_t kLookedAt = 64;  // best chunks that hold K0 rows as a rule
 
-// (value − mean) / (sd + 1e−6) over the chunks in `among` [Q, n].
-Tensor standardised(const Tensor& values, const Tensor& among) {
-  const Tensor counts = among.to(torch::kFloat64);
-  const Tensor n = counts.sum(1, true).clamp_min(1);
+// Of values [Q, n] over the chunks in `among`: [Q, 1] each.
+struct Spread {
+  Tensor mean, sd;
+};
+Spread spread_of(const Tensor& values, const Tensor& among) {
+  const Tensor counts = among.to(torch::kFloat64), n = counts.sum(1, true).clamp_min(1);
   const Tensor mean = (values * counts).sum(1, true) / n;
-  const Tensor sd = ((values - mean).square() * counts).sum(1, true).div(n).sqrt();
-  return (values - mean) / (sd + 1e-6);
+  return {mean, ((values - mean).square() * counts).sum(1, true).div(n).sqrt()};
+}
+
+Tensor standardised(const Tensor& values, const Tensor& among) {
+  const Spread spread = spread_of(values, among);
+  return (values - spread.mean) / (spread.sd + 1e-6);
 }
 
 // One layer's opinion: the mean of a chunk's `top` best scores (0: of all), standardised. scores [Q, n, K].
@@ -44,10 +50,7 @@ Tensor ChunkVotes::order() const {
 
 Tensor ChunkVotes::leaders(std::optional<double> margin) const {
   if (!margin) return torch::ones_like(held);
-  const Tensor counts = held.to(torch::kFloat64), n = counts.sum(1, true).clamp_min(1);
-  const Tensor mean = (votes * counts).sum(1, true) / n;
-  const Tensor sd = ((votes - mean).square() * counts).sum(1, true).div(n).sqrt();
-  return (votes.amax(1, true) - votes) <= *margin * sd;
+  return (votes.amax(1, true) - votes) <= *margin * spread_of(votes, held).sd;
 }
 
 ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
