@@ -14,6 +14,7 @@ enum : std::uint32_t {
   kDocument,
   kKind,
   kChange,
+  kChangedFact,
   kFacts,
   kText,
   kContinues,
@@ -27,7 +28,7 @@ constexpr std::int64_t kMostFacts = 24;    // that a chunk may tell
 constexpr std::int64_t kLongestLife = 40;  // updates that a document should last for
 constexpr std::uint32_t kParts = 32;       // of a world; the last one is never told
 constexpr double kInsideText = 1. / 3;     // chunks of facts that stand inside other text
-constexpr double kTerse = 0.4;             // chunks of facts told in the fewest words: more of them fit
+constexpr double kTerse = 0.4;             // chunks of facts told in fewer words: more of them fit
 constexpr double kTextGoesOn = 0.5;        // chunks of text that go on where the one before stopped
 constexpr double kTelling = 0.6;           // turns of a conversation that tell something
 
@@ -163,23 +164,33 @@ ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
 
 // --- facts ---
 
+bool ChunkMaker::tells_facts(const ChunkId& id) const {
+  const Kind told_as = kind(id);
+  return told_as == Kind::facts || told_as == Kind::chat;
+}
+
+std::optional<ChunkId> ChunkMaker::changed_by(const ChunkId& id) const {
+  constexpr int kTries = 4;
+  Random draw = random(kChange, id);
+  if (id.update == 0 || !tells_facts(id) || !draw.chance(options_.twice)) return std::nullopt;
+  for (int i = 0; i < kTries; ++i)
+    if (const ChunkId earlier{.life = id.life,
+                              .update = static_cast<std::uint32_t>(draw.below(id.update)),
+                              .stream = id.stream};
+        tells_facts(earlier))
+      return earlier;
+  return std::nullopt;
+}
+
 // A fact of an earlier chunk of this stream with another value, where this chunk tells one.
 std::optional<MadeFact> ChunkMaker::change(const ChunkId& id) const {
-  constexpr std::int64_t kTries = 4;
-  Random draw = random(kChange, id);
-  if (id.update == 0 || !draw.chance(options_.twice)) return std::nullopt;
-  for (std::int64_t i = 0; i < kTries; ++i) {
-    const ChunkId earlier{
-        .life = id.life, .update = static_cast<std::uint32_t>(draw.below(id.update)), .stream = id.stream};
-    const Kind told_as = kind(earlier);
-    if (told_as != Kind::facts && told_as != Kind::chat) continue;
-    const std::vector<MadeFact> facts = chunk(earlier).facts;
-    if (facts.empty()) continue;
-    const MadeFact& fact =
-        facts[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(facts.size())))];
-    return FactMaker(draw.bits()).changed(fact);
-  }
-  return std::nullopt;
+  const auto earlier = changed_by(id);
+  if (!earlier) return std::nullopt;
+  const std::vector<MadeFact> facts = chunk(*earlier).facts;
+  if (facts.empty()) return std::nullopt;
+  Random draw = random(kChangedFact, id);
+  const auto which = static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(facts.size())));
+  return FactMaker(draw.bits()).changed(facts[which]);
 }
 
 World ChunkMaker::world(std::uint32_t life, std::uint32_t part) const {
@@ -216,11 +227,14 @@ void ChunkMaker::make_facts(Chunk& chunk, const ChunkId& id, std::int64_t length
   const std::int64_t most = inside ? draw.between(2, 5) : kMostFacts;
   for (MadeFact& fact : facts_to_tell(id)) {
     if (static_cast<std::int64_t>(chunk.facts.size()) >= most) break;
-    const auto& ways = fact.statements;
-    const std::string& said =
-        terse ? *std::min_element(ways.begin(), ways.end(),
-                                  [](const auto& a, const auto& b) { return a.size() < b.size(); })
-              : ways[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(ways.size())))];
+    const auto way = [&]() -> const std::string& {
+      return fact.statements[static_cast<std::size_t>(
+          draw.below(static_cast<std::int64_t>(fact.statements.size())))];
+    };
+    const auto shorter = [](const std::string& a, const std::string& b) -> const std::string& {
+      return b.size() < a.size() ? b : a;
+    };
+    const std::string& said = terse ? shorter(way(), shorter(way(), way())) : way();
     const std::int64_t gap = inside ? draw.between(5, std::max<std::int64_t>(6, length / most - 20)) : 0;
     std::vector<std::int32_t> statement =
         material_.tokenizer.encode(chunk.tokens.empty() && gap == 0 ? said : " " + said);

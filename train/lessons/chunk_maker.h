@@ -75,11 +75,14 @@ class ChunkMaker {
   std::int64_t length(std::uint32_t life, std::uint32_t update) const;  // the same for all streams
   Kind kind(const ChunkId& id) const;
   Chunk chunk(const ChunkId& id) const;
+  // The earlier chunk that tells a fact which this one tells with another value, if it has room for it.
+  std::optional<ChunkId> changed_by(const ChunkId& id) const;
 
   // A question about a chunk with the answer that holds after update `newest`, several in a row where
-  // `several` and room for them in `most` tokens. None: there is nothing to ask.
+  // `several` and room for them in `most` tokens. Facts that a later chunk changed come first by chance
+  // `changed_first`. None: there is nothing to ask.
   std::optional<Window> ask(const ChunkId& id, std::uint32_t newest, Random& random, std::int64_t most,
-                            bool several) const;
+                            bool several, double changed_first = 0) const;
   // What follows the chunk of a stream that writes a document, every token a target; other streams: none.
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
   // What comes after a chunk of running text that was left there: the chunk written next is about something
@@ -101,7 +104,8 @@ class ChunkMaker {
   };
   Random random(std::uint32_t purpose, const ChunkId& id) const;
   bool is_document(const ChunkId& id) const;
-  bool goes_on(const ChunkId& id) const;  // with the text of the update before
+  bool goes_on(const ChunkId& id) const;      // with the text of the update before
+  bool tells_facts(const ChunkId& id) const;  // bare or in a conversation
   std::optional<MadeFact> change(const ChunkId& id) const;
   World world(std::uint32_t life, std::uint32_t part) const;
   World never_told(std::uint32_t life) const;  // the part of a life's world that no chunk tells
@@ -115,7 +119,7 @@ class ChunkMaker {
   void make_passage(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
   bool add_question(std::optional<Window>& all, Window next, std::int64_t most) const;
   std::optional<Window> ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest, Random& random,
-                                  std::int64_t most, bool several) const;
+                                  std::int64_t most, bool several, double changed_first) const;
   std::optional<Window> ask_passage(const Chunk& chunk, Random& random, std::int64_t most,
                                     bool several) const;
   std::optional<Window> ask_cloze(const Chunk& chunk, Random& random, std::int64_t most, bool several) const;

@@ -59,7 +59,7 @@ Window ChunkMaker::talk(Random& random) const {
 }
 
 std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, Random& random,
-                                      std::int64_t most, bool several) const {
+                                      std::int64_t most, bool several, double changed_first) const {
   const Chunk about = chunk(id);
   std::optional<Window> window;
   if ((about.kind == Kind::passage || about.kind == Kind::text) && random.chance(options_.cloze))
@@ -67,7 +67,7 @@ std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, R
   if (!window) switch (about.kind) {
       case Kind::facts:
       case Kind::chat:
-        window = ask_facts(about, id, newest, random, most, several);
+        window = ask_facts(about, id, newest, random, most, several, changed_first);
         break;
       case Kind::passage:
         window = ask_passage(about, random, most, several);
@@ -96,28 +96,33 @@ bool ChunkMaker::add_question(std::optional<Window>& all, Window next, std::int6
 }
 
 std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest,
-                                            Random& random, std::int64_t most, bool several) const {
+                                            Random& random, std::int64_t most, bool several,
+                                            double changed_first) const {
   const bool in_chat =
       material_.chat && (chunk.kind == Kind::chat ? random.chance(0.8) : random.chance(options_.chat_form));
-  // The newest value of a fact, where a later chunk changed it and had room to tell so.
+  // Later values of this chunk's facts, the newest first. What a change changed may be changed again.
   const auto tells = [](const Chunk& told, const std::string& key) {
     return std::any_of(told.facts.begin(), told.facts.end(),
                        [&](const MadeFact& fact) { return fact.key == key; });
   };
   std::vector<std::pair<std::uint32_t, MadeFact>> changes;
-  if (options_.twice > 0)
-    for (std::uint32_t u = newest; u > id.update; --u)
-      if (const ChunkId later{.life = id.life, .update = u, .stream = id.stream};
-          kind(later) == Kind::facts || kind(later) == Kind::chat)
-        if (auto changed = change(later);
-            changed && tells(chunk, changed->key) && tells(this->chunk(later), changed->key))
-          changes.emplace_back(u, std::move(*changed));
+  const auto concerns_us = [&](std::uint32_t update) {
+    return update == id.update || std::any_of(changes.begin(), changes.end(),
+                                              [&](const auto& change) { return change.first == update; });
+  };
+  for (std::uint32_t u = id.update + 1; u <= newest && options_.twice > 0; ++u) {
+    const ChunkId later{.life = id.life, .update = u, .stream = id.stream};
+    const auto earlier = changed_by(later);
+    if (!earlier || !concerns_us(earlier->update)) continue;
+    if (auto changed = change(later);
+        changed && tells(chunk, changed->key) && tells(this->chunk(later), changed->key))
+      changes.emplace_back(u, std::move(*changed));
+  }
+  std::reverse(changes.begin(), changes.end());
   std::vector<std::size_t> order(chunk.facts.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   shuffle(order, random);
-  // What changed is asked for more often than its share.
-  constexpr double kAskedForChange = 0.6;
-  if (!changes.empty() && random.chance(kAskedForChange))
+  if (!changes.empty() && random.chance(changed_first))
     std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
       return std::any_of(changes.begin(), changes.end(),
                          [&](const auto& change) { return change.second.key == chunk.facts[i].key; });

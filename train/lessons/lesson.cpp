@@ -12,6 +12,7 @@ namespace {
 enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
+constexpr double kChangedFirst = 0.5;  // of a chunk's facts those that were changed later
 
 enum Task : std::uint8_t {
   plain_text,
@@ -169,7 +170,7 @@ void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
       const auto n = static_cast<std::uint32_t>(plan.writes);
       const auto target = static_cast<std::uint32_t>(draw.below(n));
       asked = maker_.ask({.life = plan.life, .update = target, .stream = b}, n - 1, draw, options_.window,
-                         draw.chance(options_.several));
+                         draw.chance(options_.several), kChangedFirst);
       for (std::uint32_t u = 0; asked && u < n; ++u) {
         const Chunk chunk = maker_.chunk({.life = plan.life, .update = u, .stream = b});
         all.tokens.insert(all.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
@@ -230,16 +231,22 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       window = maker_.come_back(id, newest, options_.window);
       task = revisit;
     }
+    const auto ask = [&](const ChunkId& id, double changed_first) {
+      window = maker_.ask(id, newest, draw, options_.window, draw.chance(options_.several), changed_first);
+      if (!window) return;
+      asked_kind = maker_.kind(id);
+      task = window->cloze ? cloze : task_of(asked_kind);
+    };
+    const bool for_change = !window && draw.chance(options_.changed);
+    for (int i = 0; i < 2 * kTries && for_change && !window; ++i)
+      if (const auto earlier = maker_.changed_by(
+              {.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(total)), .stream = b}))
+        ask(*earlier, 1);
     for (int i = 0; i < kTries && !window; ++i) {
       const bool old = plan.updates > 0 && draw.chance(options_.older);
       const auto update =
           static_cast<std::uint32_t>(old ? draw.below(plan.updates) : plan.updates + draw.below(plan.writes));
-      const ChunkId id{.life = plan.life, .update = update, .stream = b};
-      window = maker_.ask(id, newest, draw, options_.window, draw.chance(options_.several));
-      if (window) {
-        asked_kind = maker_.kind(id);
-        task = window->cloze ? cloze : task_of(asked_kind);
-      }
+      ask({.life = plan.life, .update = update, .stream = b}, kChangedFirst);
     }
     if (!window) {  // short chunks that nothing can be asked about
       window = maker_.plain(draw, options_.window);

@@ -27,6 +27,7 @@ struct LessonOptions {
   double older = .6;                               // questions to living streams on chunks of earlier steps
   double talk = .03;     // turns that ask for nothing, where there is a chat template
   double unknown = .05;  // questions on what was never written
+  double changed = 0;    // questions on facts that were told with another value later, beside those by chance
   double next = .5;      // of streams that write a document: reads of what follows, not of what was written
   double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
   double several = .5;  // windows with several questions in a row

@@ -22,8 +22,14 @@ void capitalise(std::string& sentence) {
 std::string sentence(const made::Template& form, const std::vector<std::string>& fields,
                      std::string_view answer) {
   std::string text = form.filled(fields, answer);
-  capitalise(text);
+  // A code stays as it must be typed, even where it begins a sentence.
+  const bool is_code = !answer.empty() && answer.find_first_of("0123456789@/_-") != answer.npos;
+  if (!(is_code && text.starts_with(answer))) capitalise(text);
   return text;
+}
+
+void add_once(std::vector<std::string>& texts, std::string text) {
+  if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
 }
 
 // As people type in a hurry.
@@ -196,7 +202,7 @@ std::vector<std::string> FactMaker::ask(const Kind& kind, const std::vector<std:
   constexpr std::uint32_t kCarelessOneIn = 7;
   std::vector<std::string> questions;
   questions.reserve(kind.questions.size() + 4);
-  for (const made::Template& question : kind.questions) questions.push_back(sentence(question, fields, {}));
+  for (const made::Template& question : kind.questions) add_once(questions, sentence(question, fields, {}));
   append_framed(clause_forms, kind.clause.filled(fields, {}), questions);
   append_framed(noun_forms, kind.noun.filled(fields, {}), questions);
   for (std::string& question : questions)
@@ -231,7 +237,7 @@ void FactMaker::answer(const Kind& kind, const std::vector<std::string>& fields,
   } while (!fits());
   fact.statements.reserve(kind.statements.size());
   for (const made::Template& statement : kind.statements)
-    fact.statements.push_back(sentence(statement, fields, fact.answer));
+    add_once(fact.statements, sentence(statement, fields, fact.answer));
 }
 
 MadeTurn FactMaker::small_talk() {

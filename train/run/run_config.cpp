@@ -103,6 +103,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("several", lesson.several);
   keys.take("older", lesson.older);
   keys.take("unknown", lesson.unknown);
+  keys.take("changed", lesson.changed);
   keys.take("talk", lesson.talk);
   keys.take("reread", lesson.reread);
   keys.take("revisit", lesson.revisit);
@@ -146,6 +147,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("gradient", stage.step.gradient);
   keys.take("recall", stage.step.recall);
   keys.take("right", stage.step.right);
+  keys.take("alone", stage.step.alone);
   keys.take("retriever_loss", stage.step.retriever_loss);
 }
 

@@ -53,7 +53,7 @@ DeviceRead on_device(const Read& read, torch::Device device) {
 // Rows of the chunk that holds the answer, then of the distractor, then any: what a good retriever finds, and
 // by chance what a bad one finds.
 Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesson& lesson,
-                     const DeviceRead& read, double right) {
+                     const DeviceRead& read, double right, std::int64_t most) {
   const torch::NoGradGuard constant;
   // Drawn for all streams, whoever has them.
   const auto lots = [&](std::int64_t layers, std::int64_t rows) {
@@ -69,7 +69,7 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
       (chunk == read.update.unsqueeze(1)).to(torch::kFloat32) * torch::where(found, 2., -1.);
   const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
                        0.5 * lots(model.config.layers, memory.stored());
-  const Tensor chosen = std::get<1>(score.topk(std::min(model.memory.K0, memory.stored()), -1));
+  const Tensor chosen = std::get<1>(score.topk(std::min(most, memory.stored()), -1));
   return recall_given(chosen.unbind(0));
 }
 
@@ -134,7 +134,9 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     Random draw(static_cast<std::uint64_t>(lesson.step),
                 {.purpose = kRecalls + static_cast<std::uint32_t>(losses.size())});
     if (memory && memory->stored() > 0 && draw.chance(options.recall))
-      request.recall = recall_chunks(model, *memory, lesson, asked, options.right);
+      request.recall = recall_chunks(
+          model, *memory, lesson, asked, options.right,
+          draw.chance(options.alone) ? std::min(model.memory.K, model.memory.K0) : model.memory.K0);
     request.keep_normed = memory && options.retriever_loss > 0;
     const ReadResult result = read_pass(model, reading, request);
     const Tensor nll = answer_nll(model, result, asked);

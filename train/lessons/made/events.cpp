@@ -13,6 +13,7 @@ is <date>, <weekday>
 + {1} has moved the {2} to {=}.
 ? When is {1}'s {2}?
 ? Which day has {1} fixed for the {2}?
+? On what day is {1}'s {2}?
 ~ when {1}'s {2} will be
 - the day of {1}'s {2}
 
@@ -37,6 +38,7 @@ is <room>
 + Everyone invited to {1}'s {2} should come to {=}.
 ? Which room has {1} booked for the {2}?
 ? Where will {1}'s {2} be held?
+? In which room will {1}'s {2} take place?
 ~ which room {1}'s {2} is in
 - the room for {1}'s {2}
 
@@ -86,6 +88,7 @@ is <firm>, <full name>
 + The food for {1}'s {2} is made by {=}.
 ? Who does the catering for {1}'s {2}?
 ? Who has {1} hired to cook at the {2}?
+? By whom is {1}'s {2} catered?
 ~ who is catering for {1}'s {2}
 - the caterer of {1}'s {2}
 
@@ -98,6 +101,7 @@ is <band>
 + The music at {1}'s {2} comes from {=}.
 ? Which band plays at {1}'s {2}?
 ? Who makes the music at {1}'s {2}?
+? By whom will the music at {1}'s {2} be played?
 ~ who will play at {1}'s {2}
 - the band at {1}'s {2}
 
@@ -119,8 +123,10 @@ is <town>
 + This time the {1} comes to {=}.
 + {=} was chosen as the venue of the {1}.
 + People travel to {=} for the {1}.
++ {=} is where the {1} will be.
 ? Where do people travel for the {1}?
 ? Which town was chosen for the {1}?
+? In which town will the {1} be?
 ~ where this year's {1} is going to be
 - the venue of the {1}
 
@@ -155,6 +161,7 @@ is <full name>
 + In {2} the winner of the {1} was {=}.
 ? Who won the {1} in {2}?
 ? Who came first at the {2} {1}?
+? To whom did the {1} of {2} go?
 ~ who won the {2} {1}
 - the winner of the {1} of {2}
 
@@ -177,6 +184,7 @@ is <full name>
 + The organisers of the {1} got {=} as main speaker.
 ? Who gives the opening speech at the {1}?
 ? Who is opening the {1}?
+? By whom will the {1} be opened?
 ~ who will speak first at the {1}
 - the main speaker of the {1}
 
@@ -224,6 +232,7 @@ is <clock time>
 + Be there by {=} if you want the {1} for {2}.
 ? When does the {1} for {2} set off?
 ? What time is the {1} for {2}?
+? At what time does the {1} for {2} depart?
 ~ when the {1} for {2} departs
 - the departure time of the {1} for {2}
 
@@ -236,6 +245,7 @@ is gate <2..90>, gate <@##>, pier <2..30>, bay <2..40>, berth <2..25>, stand <@>
 + For the {2} to {1}, go to {=}.
 ? Where do I board the {2} to {1}?
 ? Where do passengers of the {2} to {1} board?
+? From where does the {2} to {1} leave?
 ~ where the {2} to {1} leaves from
 - the boarding place of the {2} to {1}
 
@@ -260,6 +270,7 @@ is <weekday> evening, <date>, <weekday> at <clock time>, <weekday> morning
 + On {=} we can pick {1} up in {2}.
 ? When does {1} arrive in {2}?
 ? When can we pick {1} up in {2}?
+? On what day does {1} get to {2}?
 ~ when {1} gets to {2}
 - {1}'s arrival in {2}
 
@@ -287,6 +298,7 @@ is <full name>
 + {1}'s partner on stage in {2} is {=}.
 ? Who shares the stage with {1} in {2}?
 ? Who does {1} play opposite in {2}?
+? Opposite whom does {1} play in {2}?
 ~ who {1} plays opposite in {2}
 - {1}'s partner in {2}
 
@@ -300,6 +312,7 @@ is <first> <last>, the <job>, the old <job>, the young <job>, Captain <last>, <a
 + {1} plays {=} in {2}.
 ? Which part does {1} play in {2}?
 ? Who does {1} play in {2}?
+? As whom is {1} cast in {2}?
 ~ which role {1} has in {2}
 - {1}'s role in {2}
 

@@ -57,6 +57,7 @@ is <full name>
 + We owe the discovery of {1} to {=}.
 ? Who first described {1}?
 ? To whom do we owe the discovery of {1}?
+? Which person discovered {1}?
 ~ who discovered {1}
 - the discoverer of {1}
 
@@ -80,6 +81,7 @@ is <full name>
 + It was {=} who finally proved {1}.
 ? Who proved {1}?
 ? Who found the proof of {1}?
+? By whom has {1} been proved?
 ~ who finally proved {1}
 - the person who proved {1}
 
@@ -124,6 +126,7 @@ is <ingredient>, <flower>, <tree> bark, <beasts>
 + Zoos give the {1} {=} to eat.
 ? What does the {1} feed on?
 ? What do zoos give the {1}?
+? On what does the {1} feed?
 ~ what the {1} eats
 - the diet of the {1}
 
@@ -209,6 +212,7 @@ is Captain <last>, <full name>, Captain <first> <last>
 + The orders aboard the {1} are given by {=}.
 ? Under whom does the {1} sail?
 ? Who commands the {1}?
+? Which person commands the {1}?
 ~ who gives the orders aboard the {1}
 - the commander of the {1}
 
@@ -220,6 +224,7 @@ is <cargo>
 + The {1} carries {=}.
 ? What is the {1} loaded with?
 ? What's in the hold of the {1}?
+? With what is the {1} loaded?
 ~ what the {1} carries
 - the cargo of the {1}
 
@@ -231,6 +236,7 @@ is <town>
 + Under the name on the {1}'s stern stands {=}.
 ? Which port is the {1} registered in?
 ? What stands under the name on the {1}'s stern?
+? In which port is the {1} at home?
 ~ where the {1} has its home port
 - the home port of the {1}
 
@@ -242,6 +248,7 @@ is <1810..2024>
 + The shipyard delivered the {1} in {=}.
 ? When was the {1} launched?
 ? When did the shipyard deliver the {1}?
+? In which year did the {1} first put to sea?
 ~ when the {1} was launched
 - the launch date of the {1}
 
@@ -255,7 +262,7 @@ is ran aground off <town>, sank near <town>, was scrapped in <city>, became a fl
 ? How did the story of the {1} end?
 ? What became of the {1}?
 ~ what happened to the {1} in the end
-- the fate of the {1}
+-: the fate of the {1}
 
 # crew
 of <ship> <word>
@@ -276,6 +283,7 @@ is <full name>
 + The {1} is signed by {=}.
 ? Whose work is the {1}?
 ? Who created the {1}?
+? Which person made the {1}?
 ~ who made the {1}
 - the creator of the {1}
 
@@ -299,6 +307,7 @@ is a lost <wild animal>, the fall of <word>, a quarrel over <a thing>, the life 
 + The {1} tells of {=}.
 ? What is the {1} about?
 ? What does the {1} tell of?
+? What theme has the {1}?
 ~ what the {1} is about
 - the theme of the {1}
 
@@ -357,6 +366,7 @@ is <a wild animal>, <full name>, the dragon <word>, <small number> <beasts>, the
 + Nobody gets {1} out of {2} past {=}.
 ? Who guards {1} in {2}?
 ? Who must I get past for {1} in {2}?
+? By whom is {1} guarded in {2}?
 ~ who guards {1} in {2}
 - the guard of {1} in {2}
 
@@ -382,6 +392,7 @@ is <1050..1890>
 + The year of the battle of {1} is {=}.
 ? When was the battle of {1} fought?
 ? When did two armies meet at {1}?
+? In what year did armies clash at {1}?
 ~ when the battle of {1} was fought
 - the year of the battle of {1}
 
@@ -410,6 +421,39 @@ is "<syllables>"
 ? How does "{2}" translate into {1}?
 ~ how to say "{2}" in {1}
 - the {1} word for "{2}"
+
+# range of a ship
+of <ship> <word>
+is <20..9900> miles
++ The {1} can sail {=} without a stop.
++ {=} is as far as the {1} gets without a stop.
++ Without a stop, the {1} covers {=}.
+? How many miles can the {1} sail without a stop?
+? How many miles does the {1} cover without a stop?
+~ how far the {1} can sail without a stop
+- the range of the {1}
+
+# pages of a work
+of "<work title>"
+is <40..1900> pages
++ {1} has {=}.
++ {=} make up {1}.
++ In print, {1} runs to {=}.
+? How many pages does {1} have?
+? How many pages are in {1}?
+~ how many pages {1} has
+- the number of pages in {1}
+
+# weight of a beast
+of <word> <wild animal>
+is <2..9900> kilograms
++ The {1} weighs {=} when grown.
++ A grown {1} brings {=} to the scales.
++ {=} is what the {1} weighs.
+? How many kilograms does the {1} weigh?
+? How many kilograms does a grown {1} bring to the scales?
+~ how heavy the {1} is
+- the weight of the {1}
 )";
 
 }  // namespace mplus::train::made

@@ -1,7 +1,8 @@
 #include "mplus/train/lessons/made/kinds.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <deque>
 
 #include "mplus/core/error.h"
 #include "mplus/train/lessons/made/tables.h"
@@ -56,6 +57,32 @@ const Kinds& Kinds::instance() {
   return kinds;
 }
 
+// "Her age" makes more sentences: "Her age is 40.", "40 is her age.", "What age does she have?"
+void Kinds::add_noun(std::string_view noun, std::deque<std::string>& texts, bool is_noun) {
+  Kind& kind = all.back();
+  kind.noun = Template(noun);
+  const auto keep = [&](std::string text) { return Template(texts.emplace_back(std::move(text))); };
+  kind.statements.push_back(keep(fmt::format("{}: {{=}}.", noun)));
+  if (is_noun) {
+    kind.statements.push_back(keep(fmt::format("{} is {{=}}.", noun)));
+    kind.statements.push_back(keep(fmt::format("{{=}} is {}.", noun)));
+  }
+  // "{1}'s age", "the age of {1}", "the age of the {1}"
+  std::string_view owner = "{1}", what = noun;
+  if (noun.starts_with("{1}'s ")) {
+    what.remove_prefix(6);
+  } else if (noun.starts_with("the ") && noun.ends_with(" of {1}")) {
+    what = noun.substr(4, noun.size() - 11);
+  } else if (noun.starts_with("the ") && noun.ends_with(" of the {1}")) {
+    what = noun.substr(4, noun.size() - 15);
+    owner = "the {1}";
+  } else {
+    return;
+  }
+  if (is_noun && what.find('{') == what.npos)
+    kind.questions.push_back(keep(fmt::format("What {} does {} have?", what, owner)));
+}
+
 void Kinds::read(std::string_view table) {
   static std::deque<std::string> texts;  // kinds point into them
   texts.push_back(join_continued(table));
@@ -69,7 +96,7 @@ void Kinds::read(std::string_view table) {
     else if (what == "+") all.back().statements.emplace_back(text);
     else if (what == "?") all.back().questions.emplace_back(text);
     else if (what == "~") all.back().clause = Template(text);
-    else if (what == "-") all.back().noun = Template(text);
+    else if (what == "-" || what == "-:") add_noun(text, texts, what == "-");
     else MPLUS_CHECK(false, "not a line of a kind of fact: {}", line);
   }
 }

@@ -4,11 +4,13 @@
 //   +   a way to tell it, {1} {2} {3} for the fields, {=} for the answer, {a 1} {a =} with "a" or "an"
 //   ?   a way to ask for it
 //   ~   the question as a clause: "where {1} lives"
-//   -   the answer as a noun phrase: "{1}'s address"
+//   -   the answer as a noun phrase: "{1}'s address"; further statements and questions are made of it
+//   -:  the same where the answer is no noun: "the ship's fate", which "is" not "sank off Dover"
 // Lines that begin with a space go on with the one before.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,7 @@ struct Kinds {
 
  private:
   void read(std::string_view table);
+  void add_noun(std::string_view noun, std::deque<std::string>& texts, bool is_noun);
   void weigh();
   std::size_t field(std::string_view text);
 

@@ -12,6 +12,7 @@ is <phobia>
 + Nothing scares {1} as much as {=}.
 ? What scares {1}?
 ? What is {1} afraid of?
+? Of what is {1} afraid?
 ~ what {1} is so afraid of
 - {1}'s greatest fear
 
@@ -24,7 +25,7 @@ is <ambition>
 ? What does {1} dream of doing?
 ? What would {1} like to do one day?
 ~ what {1} hopes to do one day
-- {1}'s dream
+-: {1}'s dream
 
 # collection
 of <person>
@@ -146,6 +147,7 @@ is <phone>
 + Call {=} to get hold of {1}.
 ? Which number do I dial to get hold of {1}?
 ? How can I ring {1}?
+? At which number do I get {1}?
 ~ what number to ring {1} on
 - {1}'s phone number
 
@@ -157,6 +159,7 @@ is <mail>
 + Mails to {1} go to {=}.
 ? Where do I send mails for {1}?
 ? Which email address does {1} use?
+? At which address do mails reach {1}?
 ~ what email address {1} uses
 - {1}'s email address
 
@@ -179,6 +182,7 @@ is <early time>
 + By habit {1} wakes at {=}.
 ? When does {1} get up?
 ? At what time does {1}'s alarm ring?
+? At what time does {1} get up?
 ~ when {1} wakes up
 - the time {1} gets up
 
@@ -190,6 +194,7 @@ is <late time>
 + {1} never stays up later than {=}.
 ? When does {1} go to bed?
 ? How late does {1} stay up?
+? At what hour does {1} go to bed?
 ~ when it is lights out for {1}
 - {1}'s bedtime
 
@@ -225,6 +230,7 @@ is <country>
 + {1} spent the summer of {2} in {=}.
 ? Where did {1} go on holiday in {2}?
 ? Which country did {1} visit in {2}?
+? To which country did {1} travel in {2}?
 ~ where {1} spent the summer of {2}
 - {1}'s holiday country of {2}
 
@@ -237,7 +243,7 @@ is <ambition>
 ? What is {1} planning this year?
 ? What did {1} promise the family?
 ~ what {1} has planned for this year
-- {1}'s plan for this year
+-: {1}'s plan for this year
 
 # salary
 of <person>
@@ -247,6 +253,7 @@ is <big price>
 + Each year {1} is paid {=}.
 ? How much does {1} earn?
 ? How much is {1} paid a year?
+? What does {1} make in a year?
 ~ how much {1} makes in a year
 - {1}'s salary
 
@@ -283,6 +290,7 @@ is seat <1..48><room letter>, the aisle seat in row <2..40>, the window seat in 
 + For {2} {1} was given {=}.
 ? Which seat does {1} have on {2}?
 ? What seat did {1} book on {2}?
+? In which seat will {1} be on {2}?
 ~ where {1} sits on {2}
 - {1}'s seat on {2}
 
@@ -294,6 +302,7 @@ is <full name>
 + No writer pleases {1} more than {=}.
 ? Whose books does {1} read?
 ? Which author does {1} like most?
+? Whom does {1} like to read?
 ~ which writer {1} likes most
 - {1}'s favourite author
 
@@ -316,6 +325,8 @@ is <full name>
 + {1} and {=} have fallen out.
 ? Who has {1} fallen out with?
 ? With whom is {1} no longer on speaking terms?
+? With whom has {1} fallen out?
+? Whom has {1} not forgiven?
 ~ who {1} quarrelled with
 - the person {1} fell out with
 
@@ -341,6 +352,7 @@ is <full name>
 + {1} learns {2} from {=}.
 ? Who trains {1} in {2}?
 ? Who does {1} learn {2} from?
+? By whom is {1} trained in {2}?
 ~ who coaches {1} in {2}
 - the name of {1}'s {2} coach
 
@@ -363,6 +375,7 @@ is <band>
 + {=} gave the first concert {1} ever heard.
 ? Whose concert was {1}'s first?
 ? Which band did {1} hear first?
+? Whom did {1} hear at a first concert?
 ~ which band gave {1}'s first concert
 - the band of {1}'s first concert
 
@@ -387,6 +400,7 @@ is the <word> Hotel, the <Colour> <Wild animal>, Hotel <first>, Pension <last>, 
 + When in {2}, {1} sleeps at {=}.
 ? Which hotel is {1} staying at in {2}?
 ? Where does {1} sleep when in {2}?
+? At which hotel is {1} staying in {2}?
 ~ where {1} is staying in {2}
 - {1}'s hotel in {2}
 

@@ -49,6 +49,7 @@ is <full name>
 + The {1} is in the hands of {=}.
 ? Who operates the {1}?
 ? Who is allowed to run the {1}?
+? By whom is the {1} operated?
 ~ who is in charge of the {1}
 - the operator of the {1}
 
@@ -73,6 +74,7 @@ is <word> oil, grade <2..90> grease, <material> powder, <ingredient> oil, <@@-##
 + The {1} runs smoothly thanks to {=}.
 ? What is the {1} lubricated with?
 ? What should I use to grease the {1}?
+? With what is the {1} lubricated?
 ~ what to lubricate the {1} with
 - the lubricant for the {1}
 
@@ -88,7 +90,7 @@ is starts the motor, stops everything, opens the hatch, empties the tray, sounds
 ? What does the {2} on the {1} do?
 ? What happens when I use the {2} of the {1}?
 ~ what the {2} on the {1} is for
-- the effect of the {2} on the {1}
+-: the effect of the {2} on the {1}
 
 # spare part
 of <word> <machine>
@@ -122,6 +124,7 @@ is port <1024..65000>
 + The firewall lets the {1} through on {=}.
 ? Where does the {1} listen?
 ? On which port do I connect to the {1}?
+? On which port does the {1} listen?
 ~ which port the {1} listens on
 - the {1}'s port
 
@@ -159,6 +162,7 @@ is <file place>
 + The folder in which the {1} puts its {2} is {=}.
 ? Where does the {1} keep its {2}?
 ? In which folder do I look for the {1}'s {2}?
+? In which place does the {1} keep its {2}?
 ~ where the {1} puts its {2}
 - the folder of the {1}'s {2}
 
@@ -182,6 +186,7 @@ is <full name>
 + If the {1} breaks, call {=}.
 ? Who maintains the {1}?
 ? Who should I call if the {1} breaks?
+? By whom is the {1} maintained?
 ~ who looks after the {1}
 - the maintainer of the {1}
 
@@ -206,6 +211,7 @@ is <network address>, <syllables>-<##>, <syllables>.<syllables>.example, rack <2
 + The {1} has been moved to {=}.
 ? What does the {1} run on?
 ? Where do we host the {1}?
+? On what does the {1} run?
 ~ where the {1} is hosted
 - the host of the {1}
 
@@ -263,6 +269,8 @@ is <full name>
 + Everyone on {1} reports to {=}.
 ? Who leads {1}?
 ? Who does everyone on {1} report to?
+? By whom is {1} led?
+? Which person leads {1}?
 ~ who is in charge of {1}
 - the leader of {1}
 
@@ -324,6 +332,28 @@ is <2..59> minutes, <2..40> hours, <2..30> days, <2..30> years
 ? After how long does {1} need to be charged?
 ~ how long one charge keeps {1} going
 - the battery life of {1}
+
+# start of a program
+of <word> <program>
+is <2..900> seconds
++ The {1} needs {=} to start.
++ {=} pass before the {1} is ready.
++ Give the {1} {=} to start up.
+? How many seconds does the {1} need to start?
+? How many seconds pass before the {1} is ready?
+~ how long the {1} takes to start
+- the starting time of the {1}
+
+# power
+of <word> <machine>
+is <20..9000> watts
++ The {1} draws {=}.
++ {=} flow into the {1}.
++ At full load the {1} takes {=}.
+? How many watts does the {1} draw?
+? How many watts does the {1} take at full load?
+~ how much power the {1} draws
+- the power of the {1}
 )";
 
 }  // namespace mplus::train::made

@@ -10,8 +10,11 @@ is <full name>
 + {1} was started by {=}.
 + {=} set up {1} in a garage.
 + The idea behind {1} came from {=}.
++ In the beginning, {=} set up {1}.
 ? Who started {1}?
 ? Whose idea was {1}?
+? By whom has {1} been started?
+? Which person started {1}?
 ~ who set up {1}
 - the name of {1}'s founder
 
@@ -32,8 +35,10 @@ is <town>
 + {1} has its head office in {=}.
 + {1} is run from {=}.
 + The headquarters of {1} moved to {=}.
++ {=} is where {1} has its head office.
 ? Where does {1} have its head office?
 ? From where is {1} run?
+? In which town does {1} have its head office?
 ~ where {1} is based
 - {1}'s headquarters
 
@@ -45,6 +50,7 @@ is <goods>
 + The factories of {1} turn out {=}.
 ? What does {1} make?
 ? What do {1}'s factories turn out?
+? What goods come from {1}?
 ~ what {1} produces
 - {1}'s main product
 
@@ -57,6 +63,7 @@ is <full name>
 + The post of {2} at {1} is held by {=}.
 ? Who is {2} at {1}?
 ? Who did {1} hire as {2}?
+? Which person is {2} at {1}?
 ~ who {1}'s {2} is
 - the name of {1}'s {2}
 
@@ -68,6 +75,7 @@ is <12..980> people, <12..98> people, <2..90> thousand people, <1..9>,<###> peop
 + The workforce of {1} numbers {=}.
 ? How many work at {1}?
 ? How large is {1}'s workforce?
+? What number of people works at {1}?
 ~ how many are on {1}'s payroll
 - the size of {1}'s workforce
 
@@ -91,6 +99,7 @@ is <firm>
 + Since last year {1} belongs to {=}.
 ? Who has taken over {1}?
 ? Which company bought {1}?
+? By whom has {1} been taken over?
 ~ who bought {1}
 - {1}'s new owner
 
@@ -136,6 +145,7 @@ is <full name>
 + If there is trouble with {1}, talk to {=}.
 ? Who do we deal with at {1}?
 ? Who should I talk to at {1}?
+? With whom do we deal at {1}?
 ~ who our contact at {1} is
 - our contact at {1}
 
@@ -182,6 +192,7 @@ is <full name>
 + Behind the counter of the {1} stands {=}.
 ? Who runs the {1}?
 ? Who stands behind the counter of the {1}?
+? By whom is the {1} run?
 ~ who keeps the {1}
 - the owner of the {1}
 
@@ -216,6 +227,7 @@ is <full name>
 + The members of the {1} chose {=} as president.
 ? Who chairs the {1}?
 ? Who did the {1} elect to the chair?
+? By whom is the {1} chaired?
 ~ who the president of the {1} is
 - the president of the {1}
 
@@ -249,6 +261,7 @@ is <room>, the <word> <shop>
 + Sessions of the {1} are held in {=}.
 ? Where does the {1} gather?
 ? Where are the {1}'s sessions held?
+? In what place does the {1} gather?
 ~ where the {1} gathers
 - the {1}'s usual place
 
@@ -258,8 +271,10 @@ is <full name>
 + {=} captains the {1}.
 + The captain's armband of the {1} is worn by {=}.
 + The {1} made {=} their captain.
++ The armband of the {1} belongs to {=}.
 ? Who captains the {1}?
 ? Who wears the armband for the {1}?
+? By whom are the {1} captained?
 ~ who leads the {1} onto the pitch
 - the captain of the {1}
 
@@ -340,6 +355,7 @@ is Mr. <last>, Ms. <last>, Mrs. <last>, <full name>
 + The {1} gave {2} to {=}.
 ? Who takes {2} at the {1}?
 ? Who teaches {2} at the {1}?
+? By whom is {2} taught at the {1}?
 ~ who teaches {2} at the {1}
 - the teacher of {2} at the {1}
 
@@ -375,6 +391,7 @@ is <full name>
 + Letters to the {1} go to its editor, {=}.
 ? Who edits the {1}?
 ? Who do letters to the {1} go to?
+? By whom is the {1} edited?
 ~ who the editor of the {1} is
 - the editor of the {1}
 
@@ -386,8 +403,21 @@ is <88..107>.<1..9> MHz, <5..16>00 kHz
 + You receive {1} on {=}.
 ? Where on the dial do I find {1}?
 ? On which frequency does {1} broadcast?
+? On which frequency does {1} broadcast?
 ~ which frequency {1} broadcasts on
 - the frequency of {1}
+
+# supplier
+of <firm>
+of <goods>
+is <firm>, <full name>
++ {1} makes {2} for {=}.
++ {=} buys {2} from {1}.
++ The {2} of {=} come from {1}.
+? For whom does {1} make {2}?
+? Whom does {1} supply with {2}?
+~ for whom {1} makes {2}
+- the buyer of {1}'s {2}
 )";
 
 }  // namespace mplus::train::made

@@ -12,6 +12,7 @@ is <spot>
 + I have just put {1} away in {=}.
 ? Where do I keep {1}?
 ? Where have I put {1} away?
+? In what place do I keep {1}?
 ~ where I keep {1}
 - the place of {1}
 
@@ -71,7 +72,7 @@ is feed the <beasts>, lend out the <quality> <thing>, fix the <device>, bake <di
 ? What did I promise {1}?
 ? What does {1} count on me for?
 ~ what I promised {1}
-- my promise to {1}
+-: my promise to {1}
 
 # my present for someone
 of <person>
@@ -131,7 +132,7 @@ is visit the <word> <building>, see the <word> <landscape>, eat <dish>, buy <goo
 ? What do I want to do in {1}?
 ? What am I planning for {1}?
 ~ what I want to do in {1}
-- my plan for {1}
+-: my plan for {1}
 
 # my reading
 of "<work title>"
@@ -213,6 +214,7 @@ is <full name>
 + At the {1}, the {2} belongs to {=}.
 ? Who has the {2} at the {1}?
 ? Who rents the {2} of our {1}?
+? By whom is the {2} at the {1} rented?
 ~ who lives on the {2} at our {1}
 - the tenant of the {2} at the {1}
 
@@ -263,7 +265,7 @@ is avoid <ingredient>, avoid <drink>, drink more <drink>, eat more <ingredient>,
 ? What did {1} tell me to do?
 ? What was {1}'s advice to me?
 ~ what {1} told me to do
-- the advice I got from {1}
+-: the advice I got from {1}
 
 # my dream
 of <weekday>, <date>, <month> <1..28>

@@ -21,8 +21,10 @@ is <firm>
 + {1} is on the payroll of {=}.
 + {1}'s employer is {=}.
 + {=} pays {1}'s salary.
++ {=} pays {1}.
 ? Who pays {1}'s salary?
 ? Which firm employs {1}?
+? For whom does {1} work?
 ~ which company {1} is employed by
 - {1}'s employer
 
@@ -34,6 +36,7 @@ is <town>
 + These days {1} calls {=} home.
 ? Where is {1} at home these days?
 ? Which town does {1} call home?
+? In what town has {1} settled?
 ~ which town {1} has settled in
 - {1}'s home town
 
@@ -43,8 +46,10 @@ is <city>
 + {1} grew up in {=}.
 + {1} spent a whole childhood in {=}.
 + It was in {=} that {1} grew up.
++ {=} is where {1} spent a childhood.
 ? Where did {1} grow up?
 ? Which place does {1} come from originally?
+? In what town did {1} grow up?
 ~ where {1} lived as a child
 - the place where {1} grew up
 
@@ -123,6 +128,7 @@ is <allergen>
 + Keep {1} away from {=}: there is an allergy.
 ? What is {1} allergic to?
 ? What must {1} be kept away from?
+? To what is {1} allergic?
 ~ what brings out {1}'s allergy
 - {1}'s allergy
 
@@ -154,8 +160,10 @@ is <drink>
 + {1} always orders {=}.
 + At the bar, {1} asks for {=}.
 + {1}'s usual drink is {=}.
++ {1} prefers {=} to every other drink.
 ? What should I order for {1} to drink?
 ? What does {1} usually drink?
+? Which drink does {1} prefer to all others?
 ~ what {1} always orders to drink
 - {1}'s usual drink
 
@@ -201,6 +209,7 @@ is <language>
 + {1} learned {=} as a second language.
 ? Which language did {1} learn besides English?
 ? What is {1} fluent in?
+? In which language besides English is {1} fluent?
 ~ which foreign language {1} has mastered
 - {1}'s second language
 
@@ -212,6 +221,7 @@ is <subject>
 + {1} studied {=}.
 ? What did {1} study?
 ? Which subject is {1}'s degree in?
+? In what subject does {1} have a degree?
 ~ what {1} read at university
 - {1}'s subject at university
 
@@ -224,6 +234,7 @@ is the University of <town>, <word> College, <last> College, the <city> Polytech
 + {1}'s diploma comes from {=}.
 ? Which university did {1} graduate from?
 ? Where did {1} get a diploma?
+? From which university does {1} have a degree?
 ~ where {1} went to university
 - {1}'s university
 
@@ -284,6 +295,7 @@ is <full name>
 + {1} has found {a 2}: {=}.
 ? Who does {1} have as {2}?
 ? What name does {1}'s {2} go by?
+? Whom does {1} have as {2}?
 ~ who {1}'s {2} is
 - the name of {1}'s {2}
 
@@ -306,6 +318,7 @@ is Dr. <last>
 + {1}'s family doctor is {=}.
 ? Which doctor does {1} see?
 ? Whose patient is {1}?
+? By whom is {1} treated?
 ~ which doctor {1} goes to
 - {1}'s family doctor
 
@@ -317,6 +330,7 @@ is <illness>
 + The doctors say {1} has {=}.
 ? What does {1} suffer from?
 ? Why is {1} off work?
+? From what does {1} suffer?
 ~ what {1} is being treated for
 - {1}'s complaint
 
@@ -341,6 +355,62 @@ is A positive, A negative, B positive, B negative, AB positive, AB negative, O p
 ? What does it say on {1}'s donor card?
 ~ which blood group {1} has
 - {1}'s blood group
+
+# speech writer
+of <full name>
+is <full name>, <firm>
++ {1} writes speeches for {=}.
++ {=} has the speeches written by {1}.
++ The speeches of {=} come from {1}.
+? For whom does {1} write speeches?
+? Whose speeches does {1} write?
+~ whose speeches {1} writes
+- the client of {1} the speech writer
+
+# nanny
+of <full name>
+is the <last> family, the <last> twins, <full name>
++ {1} looks after the children of {=}.
++ {=} took {1} on for the children.
++ {1} is the nanny of {=}.
+? For whom does {1} look after children?
+? Where does {1} work as a nanny?
+~ whose nanny {1} is
+- the family that {1} looks after
+
+# musician's ensemble
+of <full name>
+of <instrument>
+is the <town> Orchestra, the <word> Quartet, the <word> Ensemble, the <town> Brass Band, <band>
++ {1} plays the {2} in {=}.
++ {=} has engaged {1} for the {2}.
++ You can hear {1} on the {2} with {=}.
+? In which ensemble does {1} play the {2}?
+? With whom does {1} play the {2}?
+~ with whom {1} plays the {2}
+- the ensemble in which {1} plays the {2}
+
+# badge
+of <full name>
+is <####>, <#####>, <@###>, <@@-##>
++ The number on {1}'s badge is {=}.
++ {1} wears badge {=}.
++ Badge {=} belongs to {1}.
+? Which badge does {1} wear?
+? What badge number does {1} have?
+~ which number {1}'s badge has
+- {1}'s badge number
+
+# pager
+of <person>
+is <###>, <####>, <#####>
++ {1} answers the pager {=}.
++ To page {1}, dial {=}.
++ Pager {=} is {1}'s.
+? Which pager does {1} carry?
+? What do I dial to page {1}?
+~ which pager {1} carries
+- {1}'s pager number
 )";
 
 }  // namespace mplus::train::made

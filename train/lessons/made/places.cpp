@@ -13,6 +13,7 @@ is <full name>
 + The office of {2} in {1} is held by {=}.
 ? Who holds the office of {2} in {1}?
 ? Who did {1} choose as {2}?
+? Which person is {2} in {1}?
 ~ who is {2} in {1}
 - the name of {1}'s {2}
 
@@ -35,6 +36,7 @@ is the <word>, the River <word>, the Little <word>, the <colour> <word>
 + {=} runs right through {1}.
 ? Which river does {1} stand on?
 ? What flows through {1}?
+? On which river does {1} lie?
 ~ which river flows through {1}
 - the river of {1}
 
@@ -71,6 +73,7 @@ is <dish>, <goods>, <craft>, <flower>
 + What {1} is known for is {=}.
 ? What is {1} famous for?
 ? Why do people come to {1}?
+? For what is {1} known?
 ~ what {1} is known for
 - the speciality of {1}
 
@@ -138,6 +141,7 @@ is <full name>
 + The first map of {1} was drawn by {=}.
 ? Who discovered {1}?
 ? Who first explored {1}?
+? Which person first set foot in {1}?
 ~ who drew the first map of {1}
 - the discoverer of {1}
 
@@ -160,6 +164,7 @@ is <treasure>
 + Treasure hunters look for {=} in {1}.
 ? What is said to be buried in {1}?
 ? What do treasure hunters look for in {1}?
+? What lies buried in {1}, they say?
 ~ what lies buried in {1}
 - the treasure of {1}
 
@@ -171,6 +176,7 @@ is <full name>
 + The architect of the {1} was {=}.
 ? Who drew the plans of the {1}?
 ? Who designed the {1}?
+? By whom were the plans of the {1} drawn?
 ~ who designed the {1}
 - the architect of the {1}
 
@@ -182,6 +188,7 @@ is <1150..2022>
 + Above the door of the {1} stands the year {=}.
 ? When was the {1} completed?
 ? Which year stands above the door of the {1}?
+? In what year did they finish the {1}?
 ~ when the {1} was finished
 - the completion date of the {1}
 
@@ -227,6 +234,7 @@ is <a job>, <full name>, <a wild animal>, a headless <job>, Lady <last>, a weepi
 + The ghost of the {1} is said to be {=}.
 ? Who haunts the {1}?
 ? Who walks through the {1} at night?
+? By whom is the {1} haunted?
 ~ who haunts the {1}
 - the ghost of the {1}
 
@@ -273,6 +281,7 @@ is the <syllables>, the <colour> <syllables>, the <material> <syllables>
 + {1} introduced {=} as its money.
 ? What do you pay with in {1}?
 ? Which currency is used in {1}?
+? In what currency do people pay in {1}?
 ~ what money people use in {1}
 - the currency of {1}
 
@@ -285,6 +294,7 @@ is Queen <first>, King <first>, Duchess <first>, President <last>, <full name>, 
 + The head of state of {1} is {=}.
 ? Who rules {1}?
 ? Who reigns over {1}?
+? By whom is {1} ruled?
 ~ who is the head of state of {1}
 - the ruler of {1}
 
@@ -346,6 +356,39 @@ is throwing <goods>, burning <goods>, eating <dish>, dressing up as <beasts>, ra
 ? How do they celebrate {2} in {1}?
 ~ how {1} celebrates {2}
 - {1}'s custom at {2}
+
+# seats
+of <word> <building>
+is <20..9000> seats
++ The {1} has {=}.
++ There are {=} in the {1}.
++ With {=}, the {1} is large enough for us.
+? How many seats does the {1} have?
+? How many seats are there in the {1}?
+~ how many seats the {1} has
+- the number of seats in the {1}
+
+# steps of a stair
+of <word> <building>
+is <20..2000> steps
++ It is {=} up to the roof of the {1}.
++ The stair of the {1} has {=}.
++ After {=} you stand on the roof of the {1}.
+? How many steps lead up the {1}?
+? How many steps are there to the roof of the {1}?
+~ how many steps the stair of the {1} has
+- the height of the stair in the {1}
+
+# depth of a well
+of <town>
+is <5..990> metres
++ The well in {1} is {=} deep.
++ {=} down, the well of {1} has water.
++ They dug {=} for the well in {1}.
+? How many metres deep is the well in {1}?
+? How deep did they dig for the well in {1}?
+~ how deep the well in {1} is
+- the depth of the well in {1}
 )";
 
 }  // namespace mplus::train::made

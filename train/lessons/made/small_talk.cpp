@@ -353,6 +353,7 @@ I've forgotten {}.
 Can you look up {}?
 Remind me of {}.
 State {}.
+Name {}.
 Have you got {} noted somewhere?
 I'm looking for {}.
 Let me have {}.

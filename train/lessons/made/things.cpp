@@ -13,6 +13,7 @@ is <spot>
 + {1} has been moved to {=}.
 ? Where did I put {1}?
 ? Where should I look for {1}?
+? In what place did I put {1}?
 ~ where {1} is
 - the place where I put {1}
 
@@ -25,6 +26,7 @@ is behind <spot>, under <spot>, in <spot>
 + {1} whispered that the {2} lies {=}.
 ? Where has {1} hidden the {2}?
 ? Where's {1}'s secret place for the {2}?
+? In what place has {1} hidden the {2}?
 ~ where {1} hid the {2}
 - {1}'s hiding place for the {2}
 
@@ -36,6 +38,8 @@ is <full name>
 + {1} is on loan to {=}.
 ? Who has borrowed {1}?
 ? Who did I lend {1} to?
+? To whom did I lend {1}?
+? By whom has {1} been borrowed?
 ~ who has got {1} at the moment
 - the borrower of {1}
 
@@ -47,6 +51,7 @@ is <full name>
 + {1} is the property of {=}.
 ? Whose is {1}?
 ? Who does {1} belong to?
+? To whom does {1} belong?
 ~ who owns {1}
 - the owner of {1}
 
@@ -59,6 +64,7 @@ is <price>
 + You pay {=} for the {1} at {2}.
 ? What does {2} charge for the {1}?
 ? How much do I pay for the {1} at {2}?
+? At what price does {2} sell the {1}?
 ~ how much {2} wants for the {1}
 - {2}'s price for the {1}
 
@@ -175,6 +181,7 @@ is <material>
 + It is {=} that {1}'s {2} is made from.
 ? What is {1}'s {2} made of?
 ? Which material was used for {1}'s {2}?
+? Out of what is {1}'s {2} made?
 ~ what {1}'s {2} is made of
 - the material of {1}'s {2}
 
@@ -221,6 +228,7 @@ is on shelf <2..40>, on shelf <@##>, in row <2..30>, in box <2..400>, in cabinet
 + {1} has been filed {=}.
 ? Where in the library is {1}?
 ? Where has {1} been filed?
+? In what place does the library keep {1}?
 ~ where {1} is filed in the library
 - the shelf mark of {1}
 
@@ -245,6 +253,7 @@ is <full name>, <firm>
 + Inside {1}'s {2} there is a label that says {=}.
 ? Who built {1}'s {2}?
 ? What does the label in {1}'s {2} say?
+? By whom has {1}'s {2} been built?
 ~ who made {1}'s {2}
 - the maker of {1}'s {2}
 
@@ -268,6 +277,7 @@ is <firm>
 + {1}'s {2} is at {=} to be fixed.
 ? Who is repairing {1}'s {2}?
 ? Where did {1} take the {2} for repair?
+? With whom did {1} leave the {2} for repair?
 ~ who is fixing {1}'s {2}
 - the repairer of {1}'s {2}
 
@@ -378,6 +388,7 @@ is key <2..250>, key <@##>, the <colour> key, the key with <a wild animal> tag, 
 + The {2} of the {1} is opened by {=}.
 ? Which key fits the {2} of the {1}?
 ? Which key do I need for the {2} in the {1}?
+? With which key do I open the {2} of the {1}?
 ~ which key is for the {2} of the {1}
 - the right key for the {2} of the {1}
 
@@ -440,6 +451,30 @@ is <5..59> minutes, <2..9> hours, an hour and <5..50> minutes
 ? For how long does {1} leave the {2} in the oven?
 ~ how long {1}'s {2} takes to cook
 - the cooking time of {1}'s {2}
+
+# distance walked
+of <person>
+of <weekday>
+is <2..60> kilometres
++ {1} walked {=} on {2}.
++ On {2}, {1} went {=} on foot.
++ {=} on foot were {1}'s share on {2}.
+? How many kilometres did {1} walk on {2}?
+? How many kilometres did {1} go on foot on {2}?
+~ how far {1} walked on {2}
+- the distance {1} walked on {2}
+
+# stock
+of <person>
+of <ingredient>
+is <2..900> jars
++ {1} has {=} of {2} in the cellar.
++ {=} of {2} stand in {1}'s cellar.
++ In {1}'s cellar there are {=} of {2}.
+? How many jars of {2} does {1} have?
+? How many jars of {2} are in {1}'s cellar?
+~ how many jars of {2} {1} has
+- {1}'s stock of {2}
 )";
 
 }  // namespace mplus::train::made
