@@ -35,7 +35,7 @@ struct Written {
 struct Questions {
   std::vector<std::vector<std::int32_t>> ids{{1, 2, 3, 4, 5}, {6, 7, 8}, {9, 1, 9, 2, 9}, {3, 11}};
   Tensor streams = torch::tensor({2, 0, 2, 1}, torch::kInt64);
-  Windows windows = pad(ids, 0, torch::kCPU);
+  Windows windows = pad(ids, torch::kCPU);
   Tensor askers = prefix_weights(windows.lengths, windows.tokens.size(1));
 };
 
@@ -59,10 +59,10 @@ TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
     const ChunkSearch search(model, memory, normed, questions.askers, questions.streams);
     const ChunkVotes& votes = search.competing();
     const TakenRows taken = search.take(votes.order(), votes.leaders(std::nullopt).sum(1), true);
-    EXPECT_TRUE((taken.counts == model.memory.K0).all().item<bool>());
+    for (const ChosenRows& layer : taken) EXPECT_TRUE((layer.count == model.memory.K0).all().item<bool>());
     const RecallFronts recalled = reader.recall_fronts(
         memory, slots, questions.streams,
-        [&](std::int64_t l, const Tensor&) { return taken.rows[static_cast<std::size_t>(l)]; }, nullptr);
+        [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; }, nullptr);
     const Tensor hidden = reader.read(recalled.fronts, questions.windows.tokens);
     for (std::int64_t q = 0; q < std::ssize(questions.ids); ++q) {
       const std::int64_t s = questions.streams[q].item<std::int64_t>();
@@ -81,6 +81,59 @@ TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
       // Scores are taken in float32 here: rows are the same, so nothing but rounding of the reads is left.
       EXPECT_TRUE(torch::allclose(hidden[q].narrow(0, 0, T), alone.hidden[s], 1e-9, 1e-12))
           << "question " << q;
+    }
+  }
+}
+
+// Rows in front that are fewer for some questions and layers, from lists that were made apart.
+TEST(Evaluation, PaddingChangesNothing) {
+  const torch::NoGradGuard constant;
+  const Written written(0);
+  const StreamMemory& memory = *written.memory;
+  const Questions questions;
+  const Reader reader(written.model);
+  const ProjectedSlots slots = reader.slots(memory);
+  const Tensor rows = torch::tensor({4, 0, 7, 2, 5}, torch::kInt64);
+  const std::vector<std::vector<std::int64_t>> counts = {{3, 0, 5, 1}, {2, 4, 0, 1}};  // [L][Q]
+  const auto fronts_of = [&](const Tensor& which, bool ragged) {
+    return reader.recall_fronts(
+        memory, slots, questions.streams.index_select(0, which),
+        [&](std::int64_t l, const Tensor&) {
+          const Tensor count = torch::tensor(counts[static_cast<std::size_t>(l)]).index_select(0, which);
+          if (ragged) return ChosenRows{rows.expand({which.size(0), -1}), count};
+          return ChosenRows{rows.narrow(0, 0, count[0].item<std::int64_t>()).unsqueeze(0)};
+        },
+        nullptr);
+  };
+  const auto these = [](std::vector<std::int64_t> which) { return torch::tensor(which); };
+  const RecallFronts some = fronts_of(these({0, 1, 2}), true);
+  const Fronts all = joined({some.fronts, fronts_of(these({3}), false).fronts});
+  const Tensor hidden = reader.read(all, questions.windows.tokens);
+  constexpr std::int64_t kMost = 6;
+  std::vector<std::vector<std::int64_t>> said;
+  reader.generate(all, questions.windows, kMost, [&](const std::vector<std::int64_t>& ids) {
+    said.push_back(ids);
+    return true;
+  });
+  ASSERT_EQ(std::ssize(said), kMost);
+  for (std::size_t q = 0; q < questions.ids.size(); ++q) {
+    const RecallFronts own = fronts_of(these({static_cast<std::int64_t>(q)}), false);
+    std::vector<std::int32_t> window = questions.ids[q];
+    const auto T = static_cast<std::int64_t>(window.size());
+    const Tensor alone = reader.read(own.fronts, pad({window}, torch::kCPU).tokens)[0];
+    // Angles are float32 products, so turning all rows by some positions more is not quite the same.
+    const Tensor beside = hidden[static_cast<std::int64_t>(q)].narrow(0, 0, T);
+    EXPECT_LT((beside - alone).abs().max().item<double>(), 4e-6) << "question " << q;
+    for (std::size_t l = 0; q < 3 && l < 2; ++l) {
+      const Tensor births = some.recalled_births[l][static_cast<std::int64_t>(q)];
+      EXPECT_TRUE(torch::equal(births.masked_select(births >= 0), own.recalled_births[l][0]));
+    }
+    // Answers grow as if the whole window were read again for every token.
+    for (const std::vector<std::int64_t>& ids : said) {
+      const Tensor last = reader.read(own.fronts, pad({window}, torch::kCPU).tokens)[0][-1];
+      const Tensor best = logits(written.model, last.view({1, 1, -1})).argmax(-1);
+      EXPECT_EQ(best.item<std::int64_t>(), ids[q]) << "question " << q;
+      window.push_back(static_cast<std::int32_t>(ids[q]));
     }
   }
 }

@@ -8,8 +8,7 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::size_t kMostWaiting = 6;  // times as many questions as are read in one pass
-constexpr std::size_t kShort = 96;       // tokens; longer windows hold text that is read again
+constexpr std::size_t kShort = 96;  // tokens; longer windows hold text that is read again
 
 // An answer as it grows: ends at the stop text or at a token that ends a text.
 class Growing {
@@ -38,20 +37,6 @@ class Growing {
   bool done_ = false, stopped_ = false;
 };
 
-Fronts joined(std::vector<Fronts>& fronts) {
-  if (fronts.size() == 1) return std::move(fronts.front());
-  Fronts all;
-  for (std::size_t l = 0; l < fronts.front().size(); ++l) {
-    std::vector<Tensor> k, v;
-    for (Fronts& front : fronts) {  // each layer's parts are let go as they are joined: fronts are large
-      k.push_back(std::move(front[l].k));
-      v.push_back(std::move(front[l].v));
-    }
-    all.push_back({torch::cat(k, 0), torch::cat(v, 0)});
-  }
-  return all;
-}
-
 }  // namespace
 
 AnswerFile::AnswerFile(const std::filesystem::path& file, const AnswerJson& head)
@@ -67,27 +52,18 @@ void AnswerFile::add(const AnswerJson& answer) {
 }
 
 void AnswerQueue::add(const Fronts& fronts, std::vector<Waiting> questions) {
-  std::vector<std::int64_t> sizes;
-  for (const KeyValue& layer : fronts) sizes.push_back(layer.k.size(1));
   std::map<int, std::vector<std::int64_t>> rows;
   for (std::size_t q = 0; q < questions.size(); ++q) {
     const int kind = questions[q].from > 0 ? 0 : questions[q].window.size() <= kShort ? 1 : 2;
     rows[kind].push_back(static_cast<std::int64_t>(q));
   }
   for (const auto& [kind, which] : rows) {
-    Group& group = groups_[{sizes, kind}];
-    const Tensor chosen = upload(which, {std::ssize(which)}, torch::kInt64, device_);
-    Fronts& part = group.fronts.emplace_back();
-    for (const KeyValue& rows_of_layer : fronts)
-      part.push_back({rows_of_layer.k.index_select(0, chosen), rows_of_layer.v.index_select(0, chosen)});
+    Group& group = groups_[kind];
+    group.fronts.push_back(select(fronts, upload(which, {std::ssize(which)}, torch::kInt64, device_)));
     for (const std::int64_t q : which)
       group.questions.push_back(std::move(questions[static_cast<std::size_t>(q)]));
     if (group.questions.size() >= at_once_) answer(group);
   }
-  // Rows in front take memory, and where recall takes as many as it needs few questions may be alike.
-  std::size_t waiting = 0;
-  for (const auto& [alike, group] : groups_) waiting += group.questions.size();
-  if (waiting >= kMostWaiting * at_once_) finish();
 }
 
 void AnswerQueue::finish() {
@@ -97,7 +73,7 @@ void AnswerQueue::finish() {
 }
 
 void AnswerQueue::answer(Group& group) {
-  const Fronts fronts = joined(group.fronts);
+  const Fronts fronts = joined(std::move(group.fronts));
   group.questions.front().from > 0 ? score(fronts, group.questions) : generate(fronts, group.questions);
   for (const Waiting& question : group.questions) file_.add(question.answer);
   group = {};
@@ -116,22 +92,13 @@ void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {
 
 void AnswerQueue::generate(const Fronts& fronts, std::vector<Waiting>& questions) {
   std::vector<Ids> windows;
-  std::int64_t longest = 0;
-  for (const Waiting& question : questions) {
-    windows.push_back(question.window);
-    longest = std::max(longest, std::ssize(question.window));
-  }
-  Windows padded = pad(windows, plan_.max_tokens, device_);
+  for (const Waiting& question : questions) windows.push_back(question.window);
   std::vector<Growing> answers(questions.size(), Growing(plan_, tokenizer_));
-  for (std::int64_t i = 0; i < plan_.max_tokens; ++i) {
-    const Tensor next = reader_.next_tokens(fronts, padded.tokens.narrow(1, 0, longest + i), padded.lengths);
-    padded.tokens.scatter_(1, padded.lengths.unsqueeze(1), next.unsqueeze(1));
-    padded.lengths += 1;
-    const Tensor host = next.to(torch::kCPU);
-    for (std::size_t q = 0; q < answers.size(); ++q)
-      answers[q].push(static_cast<io::TokenId>(host.data_ptr<std::int64_t>()[q]));
-    if (std::all_of(answers.begin(), answers.end(), [](const Growing& a) { return a.done(); })) break;
-  }
+  reader_.generate(
+      fronts, pad(windows, device_), plan_.max_tokens, [&](const std::vector<std::int64_t>& ids) {
+        for (std::size_t q = 0; q < answers.size(); ++q) answers[q].push(static_cast<io::TokenId>(ids[q]));
+        return !std::all_of(answers.begin(), answers.end(), [](const Growing& a) { return a.done(); });
+      });
   for (std::size_t q = 0; q < questions.size(); ++q) questions[q].answer["output"] = answers[q].text();
 }
 

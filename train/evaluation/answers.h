@@ -66,8 +66,7 @@ class AnswerQueue {
   torch::Device device_;
   std::size_t at_once_;
   AnswerFile& file_;
-  // Read together: as many rows in front in every layer, and windows of a kind (scored, short, long).
-  std::map<std::pair<std::vector<std::int64_t>, int>, Group> groups_;
+  std::map<int, Group> groups_;  // read together: windows of a kind (scored, short, long)
 };
 
 }  // namespace mplus::train

@@ -28,7 +28,7 @@ Batch make_batch(std::vector<Due> due, std::int64_t n, torch::Device device) {
     }
   }
   b.streams = upload(streams, {Q}, torch::kInt64, device);
-  b.asking = pad(asking, 0, device);
+  b.asking = pad(asking, device);
   b.askers = prefix_weights(b.asking.lengths, b.asking.tokens.size(1));
   b.words = upload(words, {Q, n}, torch::kFloat64, device);
   b.gold = upload(gold, {Q, n}, torch::kFloat64, device);
@@ -42,14 +42,14 @@ Shares right_shares(const Model& model, const Batch& b, const ChunkSearch& searc
           ((search.long_term_rows() * right).sum(1) / whole).to(torch::kCPU)};
 }
 
-Tensor recalled_shares(const Model& model, const Batch& b, const std::vector<std::int64_t>& asked,
-                       const std::vector<Tensor>& births) {
-  const Tensor which = upload(asked, {std::ssize(asked)}, torch::kInt64, b.gold.device());
-  const Tensor right = b.gold.index_select(0, which) > 0;
+Tensor recalled_shares(const Model& model, const Batch& b, const std::vector<Tensor>& births) {
+  const Tensor right = b.gold > 0;
   const Tensor whole = right.sum(1).clamp_min(1).to(torch::kFloat64) * static_cast<double>(model.memory.K);
   std::vector<Tensor> layers;
   for (const Tensor& layer : births)
-    layers.push_back(right.gather(1, layer.floor_divide(model.memory.K)).sum(1) / whole);
+    layers.push_back(
+        right.gather(1, layer.clamp_min(0).floor_divide(model.memory.K)).logical_and(layer >= 0).sum(1) /
+        whole);
   return torch::stack(layers, 1).to(torch::kCPU);
 }
 

@@ -37,10 +37,9 @@ struct Shares {
 };
 Shares right_shares(const Model& model, const Batch& batch, const ChunkSearch& search);
 
-// Which share of the right chunks' rows each layer recalled for n questions of the batch: [n, L], on the
-// host. births: [L] of [n, k].
-Tensor recalled_shares(const Model& model, const Batch& batch, const std::vector<std::int64_t>& asked,
-                       const std::vector<Tensor>& births);
+// Which share of the right chunks' rows each layer recalled: [Q, L], on the host. births: [L] of [Q, k], −1:
+// none.
+Tensor recalled_shares(const Model& model, const Batch& batch, const std::vector<Tensor>& births);
 
 // The place of the first right chunk in an order, from 1.
 std::int64_t rank_of(const std::vector<std::int64_t>& gold, std::span<const std::int64_t> order);

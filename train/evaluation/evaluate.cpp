@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <numeric>
 #include <span>
 
 #include "mplus/core/drops.h"
@@ -149,23 +148,16 @@ class StreamGroup {
     const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
     normed.clear();
     const Shares shares = right_shares(model_, b, search);
-    if (wants("stm")) add(b, all_of(b), "stm", short_term, {}, {}, shares);
+    if (wants("stm")) add(b, "stm", short_term, {}, {}, shares);
     // Chunks in order, and how many of them may be recalled.
     const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
                               const Tensor& ranking, bool by_score) {
       if (!wants(column)) return;
       const TakenRows taken = search.take(order, chosen, by_score);
-      for (const auto& [counts, which] : alike(taken, std::ssize(b.due))) {
-        const Tensor places = upload(which, {std::ssize(which)}, torch::kInt64, device());
-        const RecallFronts result = reader_.recall_fronts(
-            memory_, slots, b.streams.index_select(0, places),
-            [&, &counts = counts](std::int64_t l, const Tensor&) {
-              const auto layer = static_cast<std::size_t>(l);
-              return taken.rows[layer].index_select(0, places).narrow(1, 0, counts[layer]);
-            },
-            nullptr);
-        add(b, which, column, result.fronts, result.recalled_births, ranking, shares);
-      }
+      const RecallFronts result = reader_.recall_fronts(
+          memory_, slots, b.streams,
+          [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; }, nullptr);
+      add(b, column, result.fronts, result.recalled_births, ranking, shares);
     };
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
                               bool by_score) {
@@ -174,7 +166,7 @@ class StreamGroup {
     const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
       if (!wants(column)) return;
       const RecallFronts result = reader_.recall_fronts(memory_, slots, b.streams, choose, windows);
-      add(b, all_of(b), column, result.fronts, result.recalled_births, {}, shares);
+      add(b, column, result.fronts, result.recalled_births, {}, shares);
     };
     const ChunkVotes& votes = search.competing();
     const ChunkVotes& all = search.everything();
@@ -195,7 +187,7 @@ class StreamGroup {
              votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), {}, true);
     by_rows("per-layer", per_layer(b), &b.asking);
     by_rows(
-        "random-recall", [&](std::int64_t, const Tensor&) { return random_rows(b); }, nullptr);
+        "random-recall", [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; }, nullptr);
   }
 
   // The paper's rule: each layer the rows its own queries score best.
@@ -205,7 +197,7 @@ class StreamGroup {
       const Tensor queries = project(model_.query, l, normed).to(torch::kFloat32);
       const Tensor keys = store.key.view().index_select(0, b.streams).to(torch::kFloat32);
       const Tensor scores = recall_scores(queries, keys, b.askers);
-      return best_rows(scores, store.birth.view().index_select(0, b.streams), model_.memory.K0);
+      return ChosenRows{best_rows(scores, store.birth.view().index_select(0, b.streams), model_.memory.K0)};
     };
   }
 
@@ -215,36 +207,13 @@ class StreamGroup {
     return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
   }
 
-  static std::vector<std::int64_t> all_of(const Batch& b) {
-    std::vector<std::int64_t> all(b.due.size());
-    std::iota(all.begin(), all.end(), std::int64_t{0});
-    return all;
-  }
-
-  // Questions that take as many rows as each other in every layer can be read together: counts by layer, and
-  // who they are. Where nothing is stored, all of them.
-  std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> alike(const TakenRows& taken,
-                                                                       std::int64_t questions) const {
-    std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> groups;
-    for (std::int64_t q = 0; q < questions; ++q) {
-      std::vector<std::int64_t> counts;
-      for (std::int64_t l = 0; l < std::ssize(taken.rows); ++l)
-        counts.push_back(taken.counts[q][l].item<std::int64_t>());
-      groups[counts].push_back(q);
-    }
-    return groups;
-  }
-
-  // `asked`: the questions of the batch that the fronts' rows belong to.
-  void add(const Batch& b, const std::vector<std::int64_t>& asked, const std::string& column,
-           const Fronts& fronts, const std::vector<Tensor>& births, const Tensor& ranking,
-           const Shares& shares) {
-    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, asked, births);
+  void add(const Batch& b, const std::string& column, const Fronts& fronts, const std::vector<Tensor>& births,
+           const Tensor& ranking, const Shares& shares) {
+    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, births);
     const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
     std::vector<Waiting> waiting;
     std::vector<std::int64_t> rows;  // of the fronts
-    for (std::int64_t i = 0; i < std::ssize(asked); ++i) {
-      const std::int64_t q = asked[static_cast<std::size_t>(i)];
+    for (std::int64_t q = 0; q < std::ssize(b.due); ++q) {
       const Due& due = b.due[static_cast<std::size_t>(q)];
       const PlannedQuestion& question = due.question();
       if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
@@ -258,22 +227,18 @@ class StreamGroup {
         answer["long_term"] = shares.long_term[q].item<double>();
         std::vector<double> layers(static_cast<std::size_t>(model_.config.layers), 0.0);
         for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
-          layers[l] = recalled[i][static_cast<std::int64_t>(l)].item<double>();
+          layers[l] = recalled[q][static_cast<std::int64_t>(l)].item<double>();
         answer["recalled"] = layers;
         if (!best.empty() && column != "reread") answer["rank"] = rank_of(question.gold, best);
       }
       Ids window = question.prompt;
       if (column == "reread") window = behind_text(*due.planned, best, question.prompt);
       waiting.push_back({std::move(window), question.goes_on() ? question.asking : 0, std::move(answer)});
-      rows.push_back(i);
+      rows.push_back(q);
     }
     if (waiting.empty()) return;
-    if (rows.size() == asked.size()) return queue_.add(fronts, std::move(waiting));
-    const Tensor which = upload(rows, {std::ssize(rows)}, torch::kInt64, device());
-    Fronts part;
-    for (const KeyValue& layer : fronts)
-      part.push_back({layer.k.index_select(0, which), layer.v.index_select(0, which)});
-    queue_.add(part, std::move(waiting));
+    if (rows.size() == b.due.size()) return queue_.add(fronts, std::move(waiting));
+    queue_.add(select(fronts, upload(rows, {std::ssize(rows)}, torch::kInt64, device())), std::move(waiting));
   }
 
   // The best chunk's text in front of the question, if the window has room for it.

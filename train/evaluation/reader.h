@@ -1,5 +1,6 @@
-// Reads of many questions at once: what stands in front of each is projected once, then windows are read over
-// it again and again while an answer grows. Without gradients.
+// Reads of many questions at once: what stands in front of each is projected once, windows are read over it,
+// and answers grow token by token. Questions may have different numbers of rows in front and windows of
+// different lengths; padding is never seen. Without gradients.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,36 @@
 
 namespace mplus::train {
 
-// Rows in front of Q windows in every layer.
-using Fronts = std::vector<KeyValue>;  // [L] of [Q, rows, G, e]
+// Rows in front of Q windows in a layer. The last count[q] of question q are real, padding stands before
+// them: so all windows begin at the same position, and positions matter only relative to each other.
+struct FrontRows {
+  KeyValue rows;      // before rotation, [Q, rows, G, e]
+  Tensor count = {};  // [Q]; undefined: all of them
+};
+using Fronts = std::vector<FrontRows>;  // [L]
+
+Fronts select(const Fronts& fronts, const Tensor& which);  // the fronts of these questions
+Fronts joined(std::vector<Fronts> parts);                  // those of several lists of questions
 
 // Windows of different lengths, padded behind: what comes later is not seen.
 struct Windows {
   Tensor tokens;   // [Q, T], int64
   Tensor lengths;  // [Q]
 };
-Windows pad(const std::vector<std::vector<std::int32_t>>& windows, std::int64_t more, torch::Device device);
+Windows pad(const std::vector<std::vector<std::int32_t>>& windows, torch::Device device);
 
-// Rows of layer l's store for each question, [Q, k], in any order; `normed`: the layer's input [Q, T, d].
-using ChooseRows = std::function<Tensor(std::int64_t l, const Tensor& normed)>;
+// Rows of a layer's store for each question, in any order: the first count[q] of rows[q].
+struct ChosenRows {
+  Tensor rows;        // [Q, k]
+  Tensor count = {};  // [Q]; undefined: k
+};
+using ChooseRows =
+    std::function<ChosenRows(std::int64_t l, const Tensor& normed)>;  // normed: the layer's input [Q, T, d]
 
 struct RecallFronts {
   Fronts fronts;
-  std::vector<Tensor> recalled_births;  // [L] of [Q, k], rising; none where nothing was recalled
+  // [L] of [Q, k], rising, −1 in place of rows that were not chosen; none where nothing is stored.
+  std::vector<Tensor> recalled_births;
 };
 
 class Reader {
@@ -48,16 +63,28 @@ class Reader {
 
   // [Q, T, d], before the final norm. `normed`: gets each layer's normed input, if wanted.
   Tensor read(const Fronts& fronts, const Tensor& tokens, std::vector<Tensor>* normed = nullptr) const;
-  // The likeliest next token after each window's first lengths[q] tokens: [Q].
-  Tensor next_tokens(const Fronts& fronts, const Tensor& tokens, const Tensor& lengths) const;
+  // The likeliest tokens one after another, up to `most` each. `next` is told the newest of all questions and
+  // says whether to go on.
+  void generate(const Fronts& fronts, const Windows& windows, std::int64_t most,
+                const std::function<bool(const std::vector<std::int64_t>&)>& next) const;
   // Mean NLL of each window's tokens from[q] … its end.
   std::vector<double> nll(const Fronts& fronts, const std::vector<std::vector<std::int32_t>>& windows,
                           const std::vector<std::size_t>& from) const;
 
  private:
+  // All that a layer's rows may attend to: rotated keys, and values.
+  struct Seen {
+    Tensor k, v;         // [Q, front + room, G, e]
+    std::int64_t front;  // rows in front of the windows
+    Tensor padding;      // [Q]: rows before the real ones; undefined: none
+  };
+
   KeyValue bos(std::int64_t l, std::int64_t questions) const;
   Tensor logits(const Tensor& hidden) const;  // [n, d] → [n, V], in float32: bfloat16 would make ties
-  Tensor layer(std::int64_t l, const Tensor& x, const KeyValue& front) const;
+  Tensor embed(const Tensor& tokens) const;
+  Seen see(const FrontRows& front, std::int64_t room) const;
+  // Rows x [Q, T, d] of the windows from their beginning on; or one row each, at places [Q] of the windows.
+  Tensor layer(std::int64_t l, const Tensor& x, const Seen& seen, const Tensor& places = {}) const;
 
   const Model& model_;
   PassWeights weights_;

@@ -120,7 +120,6 @@ TakenRows ChunkSearch::take_of_best(const Tensor& order, const Tensor& chosen, s
   const Tensor too_far =
       (torch::arange(chunks, order.options()).unsqueeze(0) >= chosen.unsqueeze(1)).unsqueeze(-1);
   TakenRows taken;
-  std::vector<Tensor> counts;
   Tensor full = torch::ones_like(chosen, torch::kBool);  // [Q]: every layer has as many as it takes
   for (std::size_t l = 0; l < scores_.size(); ++l) {
     const Tensor which = best.expand({-1, -1, K_});
@@ -136,11 +135,9 @@ TakenRows ChunkSearch::take_of_best(const Tensor& order, const Tensor& chosen, s
         torch::argsort(kept.logical_not().to(torch::kInt32), /*stable=*/true, -1, /*descending=*/false)
             .narrow(1, 0, std::min(most_, kept.size(1)));
     const Tensor births = (best * K_ + offsets).flatten(1).gather(1, first);
-    taken.rows.push_back(places_[l].index_select(0, streams_).gather(1, births));
-    counts.push_back(kept.sum(1));
+    taken.push_back({places_[l].index_select(0, streams_).gather(1, births), kept.sum(1)});
     full = full.logical_and(count.select(1, count.size(1) - 1) >= most_);
   }
-  taken.counts = torch::stack(counts, 1).to(torch::kCPU);
   enough = full.logical_or(chosen <= chunks).all().item<bool>();
   return taken;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "mplus/train/evaluation/reader.h"
 #include "mplus/train/model/model.h"
 #include "mplus/train/model/stream_memory.h"
 
@@ -22,13 +23,9 @@ struct ChunkVotes {
   Tensor leaders(std::optional<double> margin) const;
 };
 
-// What the layers take for each question.
-struct TakenRows {
-  std::vector<Tensor> rows;  // [L] of [Q, K0], places in the store; empty where that is empty
-  // [Q, L], on the host: so many of them, from the first on. K0 unless the store is small, or the model's
-  // recall counts short-term rows, or keeps to the leaders.
-  Tensor counts;
-};
+// What each layer takes of its store; empty where that is. K0 rows a question unless the store is small, or
+// the model's recall counts short-term rows, or keeps to the leaders.
+using TakenRows = std::vector<ChosenRows>;
 
 // total = standardised vote + standardised words over the chunks that are held (memory::with_prior, weight
 // 1).
