@@ -36,6 +36,7 @@ struct EvalOptions {
   std::vector<std::string> words;  // tasks, or report DIR, or compare A B
   std::vector<std::string> data, distractors, answers;
   std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan;
+  std::string ask_in = "conversation";
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool json = false;
@@ -85,6 +86,7 @@ eval::TaskOptions task_options(const EvalOptions& o) {
   options.samples = o.samples;
   options.max_tokens = o.max_tokens;
   options.most_answer_tokens = o.answer_tokens;
+  options.ask_in_conversation = o.ask_in == "conversation";
   options.seed = o.seed;
   return options;
 }
@@ -329,6 +331,10 @@ void add_eval(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   add_choice(*command, "--form", options->form, "how a passage becomes a chunk; default: as the delta says",
              {"filled", "paper"});
+  add_choice(*command, "--ask-in", options->ask_in,
+             "how conversations are asked about: by a turn of them, or in the delta's own form",
+             {"conversation", "prompt"})
+      ->capture_default_str();
   add("-n,--max-tokens", options->max_tokens, "longest answer, in tokens; default: the task's own, mostly 12",
       "N")
       ->check(CLI::Range(1, 4096).description(""));

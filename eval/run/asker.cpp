@@ -44,8 +44,16 @@ std::string Asker::stop() const {
   return stop.empty() ? "\n" : stop;
 }
 
-void Asker::check_length(const Question& question) const {
-  const auto tokens = static_cast<std::int64_t>(prompt_ids(question.question, false).size());
+Asker::TurnIds Asker::turn(const std::string& question) const {
+  MPLUS_CHECK(engine_.chat_template(), "a turn without a chat template");  // tasks refuse it
+  const io::ChatTemplate& chat = *engine_.chat_template();
+  io::ChatTemplate::Part part = chat.message(io::Role::user, question);
+  append(part.ids, chat.open_assistant());
+  return {std::move(part.ids), part.text_begin, part.text_end};
+}
+
+void Asker::check_length(const Question& question, Form form) const {
+  const auto tokens = static_cast<std::int64_t>(prompt_ids(question.question, false, form).size());
   const std::int64_t W = engine_.window_tokens();
   if (tokens + max_tokens_ > W)
     fail(ErrorCode::out_of_capacity,
@@ -53,7 +61,8 @@ void Asker::check_length(const Question& question) const {
          question.line, tokens, max_tokens_, W);
 }
 
-std::vector<io::TokenId> Asker::prompt_ids(const std::string& question, bool behind_text) const {
+std::vector<io::TokenId> Asker::prompt_ids(const std::string& question, bool behind_text, Form form) const {
+  if (form == Form::turn) return turn(question).ids;
   return engine_.tokenizer().encode(fmt::format("{}{}", behind_text ? "\n" : "", prompt(question)));
 }
 
@@ -63,13 +72,13 @@ void Asker::begin_scene(Scene& scene) {
 }
 
 Asked Asker::ask(const Column& column, const std::string& question, std::int64_t passage,
-                 const std::string& passage_text) {
-  if (column.base_model()) return ask_base(column, question);
-  if (column.sees == Sees::memory) return ask_memory(column, question, passage);
+                 const std::string& passage_text, Form form) {
+  if (column.base_model()) return ask_base(column, question, form);
+  if (column.sees == Sees::memory) return ask_memory(column, question, passage, form);
   if (!delta_reader_) delta_reader_.emplace(engine_);
-  if (column.sees == Sees::question) return ask_plain(*delta_reader_, {}, question);
+  if (column.sees == Sees::question) return ask_plain(*delta_reader_, {}, question, form);
   if (column.sees == Sees::passage)
-    return ask_plain(*delta_reader_, {engine_.tokenizer().encode(passage_text)}, question);
+    return ask_plain(*delta_reader_, {engine_.tokenizer().encode(passage_text)}, question, form);
   // As many passages as the window holds, the best nearest to the question.
   const std::int64_t C = engine_.chunk_tokens();
   MPLUS_CHECK(C > 0, "a model without a memory has no passages");  // tasks refuse it
@@ -79,16 +88,16 @@ Asked Asker::ask(const Column& column, const std::string& question, std::int64_t
   std::vector<std::vector<io::TokenId>> text;
   text.reserve(best.size());
   for (std::size_t chunk : best) text.push_back(scene_->text->ids[chunk]);
-  return ask_plain(*delta_reader_, text, question);
+  return ask_plain(*delta_reader_, text, question, form);
 }
 
 Asked Asker::ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
-                       const std::string& question) {
+                       const std::string& question, Form form) {
   const auto start = std::chrono::steady_clock::now();
   reader.clear();
   std::vector<io::TokenId> ids = joined(text);
   const bool behind_text = !ids.empty();
-  append(ids, prompt_ids(question, behind_text));
+  append(ids, prompt_ids(question, behind_text, form));
   Asked asked;
   if (reader.size() + static_cast<std::int64_t>(ids.size()) + max_tokens_ > reader.capacity()) {
     asked.applicable = false;
@@ -117,8 +126,8 @@ bool Asker::read_base_text(const Column& column, std::int64_t after) {
   return true;
 }
 
-Asked Asker::ask_base(const Column& column, const std::string& question) {
-  const std::vector<io::TokenId> prompt = prompt_ids(question, scene_->text->tokens > 0);
+Asked Asker::ask_base(const Column& column, const std::string& question, Form form) {
+  const std::vector<io::TokenId> prompt = prompt_ids(question, scene_->text->tokens > 0, form);
   Asked asked;
   asked.applicable = read_base_text(column, static_cast<std::int64_t>(prompt.size()) + max_tokens_ + 1);
   if (!asked.applicable) return asked;
@@ -167,7 +176,7 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   return options;
 }
 
-Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage) {
+Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage, Form form) {
   Observation seen;
   if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
   if (passage < 0 && column.recall == "oracle") {  // nothing is right
@@ -183,7 +192,8 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     options.reread = column.reread;
   }
   const auto start = std::chrono::steady_clock::now();
-  const engine::Answer answer = scene_->session->generate(prompt(question), options);
+  const engine::Answer answer = form == Form::turn ? scene_->session->fork().say(question, options)
+                                                   : scene_->session->generate(prompt(question), options);
   Asked asked;
   asked.output = answer.text;
   asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

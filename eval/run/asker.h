@@ -47,6 +47,9 @@ struct Asked {
   std::optional<std::int64_t> rank;  // of the right chunk by vote, from 1; where the layers were asked
 };
 
+// How a question is put: in the delta's own form, or as the next message of a conversation.
+enum class Form { prompt, turn };
+
 class Asker {
  public:
   // `base`: the same model without delta, for the columns that want it; may be null if none does.
@@ -54,14 +57,20 @@ class Asker {
 
   std::string prompt(const std::string& question) const;
   std::string stop() const;
+  // A message and the opening of its answer, in the model's template; the message's own tokens ask.
+  struct TurnIds {
+    std::vector<io::TokenId> ids;
+    std::size_t asks_from = 0, asks_to = 0;
+  };
+  TurnIds turn(const std::string& question) const;
   // Throws out_of_capacity where a question and its answer do not fit the model's window.
-  void check_length(const Question& question) const;
+  void check_length(const Question& question, Form form = Form::prompt) const;
   std::int64_t max_tokens() const { return max_tokens_; }
 
   void begin_scene(Scene& scene);  // call before asking there
   // `passage`: the chunk that answers, by its number in the text (or -1), and its text.
   Asked ask(const Column& column, const std::string& question, std::int64_t passage,
-            const std::string& passage_text);
+            const std::string& passage_text, Form form = Form::prompt);
   // How likely each option is as the answer. Not applicable to columns that find passages.
   Asked choose(const Column& column, const std::string& question, const std::vector<std::string>& options);
   // How likely `then` is after `given`, in the way of a column; `given` asks what to recall, its text for
@@ -74,11 +83,12 @@ class Asker {
 
  private:
   Asked ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
-                  const std::string& question);
+                  const std::string& question, Form form);
   bool read_base_text(const Column& column, std::int64_t after);  // false: it does not fit
-  Asked ask_base(const Column& column, const std::string& question);
-  Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage);
-  std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text) const;
+  Asked ask_base(const Column& column, const std::string& question, Form form);
+  Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage, Form form);
+  std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text,
+                                      Form form = Form::prompt) const;
   memory::RecallRule rule(const Column& column) const;
   memory::Prior prior(const std::string& words) const;
 

@@ -74,7 +74,13 @@ class Mixed final : public ScriptTask {
       const Kind kind = kind_of(file);
       if (kind == Kind::questions) add_questions(file, chunker, fillers, passages);
       if (kind == Kind::texts) add_texts(file, engine, chunker, passages);
-      if (kind == Kind::conversations) add_conversations(file, passages);
+      if (kind == Kind::conversations) {
+        if (!engine.chat_template())
+          fail(ErrorCode::unsupported, "{}: conversations, and this model's files name no chat template",
+               file.string());
+        fields["asked_in"] = options_.ask_in_conversation ? "conversation" : "prompt";
+        add_conversations(file, passages);
+      }
       if (kind == Kind::twice_told) add_twice_told(file, chunker, passages);
     }
     for (std::size_t m = 0; m < passages.size(); ++m)
@@ -149,6 +155,7 @@ class Mixed final : public ScriptTask {
         passage.text +=
             fmt::format("{}: {}\n", turn.role == io::Role::user ? "User" : "Assistant", turn.content);
       ask_about(passage, file, taken[i]->question);
+      if (options_.ask_in_conversation) passage.ask.form = Form::turn;
     }
   }
 

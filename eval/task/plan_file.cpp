@@ -97,7 +97,11 @@ class MemoryWriter {
       fail(ErrorCode::unsupported, "question {}: a choice between options cannot be planned",
            ask.question.id);
     Json json{{"id", ask.question.id}};
-    if (ask.then.empty()) {
+    if (ask.form == Form::turn) {
+      const Asker::TurnIds turn = asker_.turn(ask.question.question);
+      json["turn"] = turn.ids;
+      json["asks"] = {turn.asks_from, turn.asks_to};
+    } else if (ask.then.empty()) {
       json["prompt"] = asker_.prompt(ask.question.question);
     } else {
       json["given"] = ask.given;

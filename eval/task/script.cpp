@@ -40,7 +40,7 @@ void ScriptTask::check() const {
   const Asker asker(*engine_, nullptr, options_.max_tokens);
   for (const Script& script : scripts_)
     for (const ScriptAsk& ask : script.asks) {
-      asker.check_length(ask.question);
+      asker.check_length(ask.question, ask.form);
       check_prompt(ask, asker.prompt(ask.question.question));
     }
 }
@@ -136,7 +136,7 @@ bool ScriptTask::ask(std::size_t m, const ScriptAsk& ask, const Column& column, 
   } else if (!ask.options.empty()) {
     asked = asker_->choose(column, ask.question.question, ask.options);
   } else {
-    asked = asker_->ask(column, ask.question.question, gold, passage);
+    asked = asker_->ask(column, ask.question.question, gold, passage, ask.form);
   }
   std::optional<Presence::Share> share;
   if (column.sees == Sees::memory && ask.gold >= 0)

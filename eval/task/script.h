@@ -23,8 +23,9 @@ struct ScriptWrite {
 };
 
 struct ScriptAsk {
-  Question question;                      // its text is what recall by words looks for
-  std::int64_t gold = -1;                 // the write that answers it; −1: none does
+  Question question;       // its text is what recall by words looks for
+  std::int64_t gold = -1;  // the write that answers it; −1: none does
+  Form form = Form::prompt;
   Json extra = Json::object();            // goes into every sample of this question
   std::vector<std::string> options = {};  // to choose from by likelihood, instead of an answer
   std::size_t right = 0;                  // of them

@@ -33,6 +33,7 @@ class Chat final : public ScriptTask {
   void build(engine::Engine& engine, Json& fields) override {
     take_defaults(options_, 50, {0, 20});
     put_settings(fields, options_);
+    fields["asked_in"] = options_.ask_in_conversation ? "conversation" : "prompt";
     if (!engine.chat_template())
       fail(ErrorCode::unsupported, "chat: this model's files name no chat template");
     const auto all = read_conversations(options_.data);
@@ -46,6 +47,7 @@ class Chat final : public ScriptTask {
       if (static_cast<std::int64_t>(script.asks.size()) == options_.samples) break;
       if (contains_gold(all[index].question.question, all[index].question.answers)) continue;
       ScriptAsk ask{.question = all[index].question, .gold = static_cast<std::int64_t>(script.writes.size())};
+      if (options_.ask_in_conversation) ask.form = Form::turn;
       script.writes.push_back({"", all[index].turns, ask.question.id});
       script.writes.push_back(list[script.asks.size()]);
       script.asks.push_back(std::move(ask));

@@ -32,6 +32,7 @@ struct TaskOptions {
   std::string form;             // empty: as the delta says
   std::int64_t max_tokens = 0;  // 0: the task's own
   std::int64_t most_answer_tokens = 10;
+  bool ask_in_conversation = true;  // about conversations; false: in the delta's own form
   std::uint64_t seed = 0;
 };
 

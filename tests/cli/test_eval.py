@@ -174,6 +174,20 @@ class Scripts(Evaluation):
         self.assertEqual(len(run["samples"]), 4 * 2 * 3)
         for s in run["samples"]:
             self.assertAlmostEqual(s["short_term"] + s["long_term"], 1)
+        self.assertEqual(run["run"]["asked_in"], "conversation")
+        # A turn in the template is another question to the model than the prompt, and another run.
+        plans = {}
+        for where in ("conversation", "prompt"):
+            self.run_program(*self.arguments("--samples", "4", "--distances", "0,6", "--ask-in", where, "--plan",
+                                             f"{where}.jsonl", task="chat", report="unused"))
+            head, memory = map(json.loads, (self.folder / f"{where}.jsonl").read_text().splitlines())
+            self.assertEqual(head["run"]["asked_in"], where)
+            plans[where] = memory["questions"]
+        for turn, prompt in zip(plans["conversation"], plans["prompt"]):
+            begin, end = turn["asks"]
+            self.assertNotIn("prompt", turn)
+            self.assertTrue(0 < begin < end < len(turn["turn"]))
+            self.assertIn("What is the key of shed", prompt["prompt"])
         self.file("data.jsonl", json.dumps(lines[0] | {"turns": [{"role": "assistant", "content": "Hi"}]}) + "\n")
         self.assertIn("user", self.error(*self.arguments("--samples", "1", report="bad", task="chat")))
 

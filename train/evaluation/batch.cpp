@@ -12,12 +12,14 @@ Batch make_batch(std::vector<Due> due, std::int64_t n, torch::Device device) {
   const std::int64_t Q = std::ssize(b.due);
   std::vector<std::int64_t> streams;
   std::vector<Ids> asking;
+  std::vector<std::int64_t> asks_from;
   std::vector<double> words(static_cast<std::size_t>(Q * n), 0), gold(words.size(), 0);
   for (std::size_t q = 0; q < b.due.size(); ++q) {
     const PlannedQuestion& question = b.due[q].question();
     streams.push_back(b.due[q].stream);
     asking.emplace_back(question.prompt.begin(),
-                        question.prompt.begin() + static_cast<std::ptrdiff_t>(question.asking));
+                        question.prompt.begin() + static_cast<std::ptrdiff_t>(question.asks_to));
+    asks_from.push_back(static_cast<std::int64_t>(question.asks_from));
     const std::size_t row = q * static_cast<std::size_t>(n);
     for (const auto& [update, score] : b.due[q].ask->words)
       words[row + static_cast<std::size_t>(update)] = score;
@@ -29,7 +31,8 @@ Batch make_batch(std::vector<Due> due, std::int64_t n, torch::Device device) {
   }
   b.streams = upload(streams, {Q}, torch::kInt64, device);
   b.asking = pad(asking, device);
-  b.askers = prefix_weights(b.asking.lengths, b.asking.tokens.size(1));
+  b.askers =
+      range_weights(upload(asks_from, {Q}, torch::kInt64, device), b.asking.lengths, b.asking.tokens.size(1));
   b.words = upload(words, {Q, n}, torch::kFloat64, device);
   b.gold = upload(gold, {Q, n}, torch::kFloat64, device);
   return b;

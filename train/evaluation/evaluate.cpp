@@ -49,7 +49,7 @@ class StreamGroup {
     for (std::size_t m = 0; m < memories_.size(); ++m) {
       std::vector<Waiting> plain, behind_text;
       for (const PlannedQuestion& question : memories_[m].questions) {
-        const std::size_t from = question.goes_on() ? question.asking : 0;
+        const std::size_t from = question.scored_from;
         if (wants("closed-book"))
           plain.push_back({question.prompt, from, {{"key", key(first_ + m, "closed-book", 0, question.id)}}});
         if (wants("context") && !question.context.empty())
@@ -232,8 +232,8 @@ class StreamGroup {
         if (!best.empty() && column != "reread") answer["rank"] = rank_of(question.gold, best);
       }
       Ids window = question.prompt;
-      if (column == "reread") window = behind_text(*due.planned, best, question.prompt);
-      waiting.push_back({std::move(window), question.goes_on() ? question.asking : 0, std::move(answer)});
+      if (column == "reread") window = with_text(*due.planned, best, question);
+      waiting.push_back({std::move(window), question.scored_from, std::move(answer)});
       rows.push_back(q);
     }
     if (waiting.empty()) return;
@@ -241,17 +241,20 @@ class StreamGroup {
     queue_.add(select(fronts, upload(rows, {std::ssize(rows)}, torch::kInt64, device())), std::move(waiting));
   }
 
-  // The best chunk's text in front of the question, if the window has room for it.
-  Ids behind_text(const PlannedMemory& memory, std::span<const std::int64_t> best, const Ids& prompt) const {
+  // The best chunk's text in front of what asks, if the window has room for it.
+  Ids with_text(const PlannedMemory& memory, std::span<const std::int64_t> best,
+                const PlannedQuestion& question) const {
+    Ids window = question.prompt;
     const std::int64_t room =
-        plan_.window - std::ssize(prompt) - std::min(plan_.max_tokens, plan_.window / 4);
+        plan_.window - std::ssize(window) - std::min(plan_.max_tokens, plan_.window / 4);
     for (const std::int64_t chunk : best) {
-      Ids window = memory.again[static_cast<std::size_t>(chunk)];
-      if (window.empty() || std::ssize(window) > room) continue;
-      window.insert(window.end(), prompt.begin(), prompt.end());
-      return window;
+      const Ids& text = memory.again[static_cast<std::size_t>(chunk)];
+      if (text.empty() || std::ssize(text) > room) continue;
+      window.insert(window.begin() + static_cast<std::ptrdiff_t>(question.asks_from), text.begin(),
+                    text.end());
+      break;
     }
-    return prompt;
+    return window;
   }
 
   const Model& model_;

@@ -28,14 +28,24 @@ struct Reader {
     const Ids passage = context.empty() ? Ids() : tokenizer.encode(context);
     if (json.contains("then")) {
       question.prompt = json.at("given").get<Ids>();
-      question.asking = question.prompt.size();
+      question.asks_to = question.scored_from = question.prompt.size();
       question.prompt = joined(question.prompt, json.at("then").get<Ids>());
       question.context = joined(joined(passage, tokenizer.encode("\n")), question.prompt);
       return question;
     }
+    if (json.contains("turn")) {
+      question.prompt = json.at("turn").get<Ids>();
+      question.asks_from = json.at("asks").at(0).get<std::size_t>();
+      question.asks_to = json.at("asks").at(1).get<std::size_t>();
+      if (question.asks_from >= question.asks_to || question.asks_to > question.prompt.size())
+        fail(ErrorCode::corrupt, "question {}: tokens {} to {} of {} ask", question.id, question.asks_from,
+             question.asks_to, question.prompt.size());
+      if (json.contains("context")) question.context = joined(passage, question.prompt);
+      return question;
+    }
     const auto prompt = json.at("prompt").get<std::string>();
     question.prompt = tokenizer.encode(prompt);
-    question.asking = question.prompt.size();
+    question.asks_to = question.prompt.size();
     if (json.contains("context"))
       question.context =
           context.empty() ? question.prompt : joined(passage, tokenizer.encode(fmt::format("\n{}", prompt)));

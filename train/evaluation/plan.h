@@ -16,11 +16,13 @@ using Ids = std::vector<io::TokenId>;
 
 struct PlannedQuestion {
   std::string id;
-  Ids prompt;                      // what is read; its first `asking` tokens ask what to recall
-  std::size_t asking = 0;          // fewer than all: the rest is given, and scored instead of answered
-  Ids context;                     // the same behind the passage, as text; empty: there is none
+  Ids prompt;                   // what is read
+  std::size_t asks_from = 0;    // its tokens from here on ask what to recall …
+  std::size_t asks_to = 0;      // … to here
+  std::size_t scored_from = 0;  // the rest is given, and scored instead of answered; 0: an answer is wanted
+  Ids context;                  // the same behind the passage, as text; empty: there is none
   std::vector<std::int64_t> gold;  // updates that hold the answer
-  bool goes_on() const { return asking < prompt.size(); }
+  bool goes_on() const { return scored_from > 0; }
 };
 
 struct PlannedAsk {

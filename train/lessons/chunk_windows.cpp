@@ -17,13 +17,13 @@ void shuffle(std::vector<T>& values, Random& random) {
     std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
 }
 
-// A window that asks with all of `asked` from `from` on, and must say `said`.
-Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
+// A window that asks with tokens [from, to) of `asked`, and must say `said`.
+Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from, std::int64_t to,
                       const std::vector<std::int32_t>& said) {
   Window window;
   window.tokens = std::move(asked);
   window.asks_from = from;
-  window.asks_to = size(window.tokens);
+  window.asks_to = to;
   window.weight.assign(window.tokens.size(), kOtherWeight);
   append(window.tokens, said);
   window.weight.resize(window.tokens.size(), 1);
@@ -35,20 +35,24 @@ Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from,
 Window ChunkMaker::question(const std::string& question, const std::string& answer, bool in_chat,
                             Random& random) const {
   if (in_chat) return turn(question, answer, random);
-  return asked_and_said(material_.tokenizer.encode("Question: " + question + "\nAnswer:"), 0,
-                        material_.tokenizer.encode(" " + answer + "\n"));
+  std::vector<std::int32_t> asked = material_.tokenizer.encode("Question: " + question + "\nAnswer:");
+  const std::int64_t all = size(asked);
+  return asked_and_said(std::move(asked), 0, all, material_.tokenizer.encode(" " + answer + "\n"));
 }
 
 Window ChunkMaker::turn(const std::string& user, const std::string& assistant, Random& random) const {
   const io::ChatTemplate& form = *material_.chat;
   std::vector<std::int32_t> asked;
   if (random.chance(0.5)) asked = form.default_system();
-  const std::int64_t from = size(asked);
-  append(asked, form.message(io::Role::user, user).ids);
+  // As in the engine, a message asks without its template's tokens.
+  const io::ChatTemplate::Part message = form.message(io::Role::user, user);
+  const auto from = size(asked) + static_cast<std::int64_t>(message.text_begin);
+  const auto to = size(asked) + static_cast<std::int64_t>(message.text_end);
+  append(asked, message.ids);
   append(asked, form.open_assistant());
   std::vector<std::int32_t> said = material_.tokenizer.encode(assistant);
   append(said, form.close_assistant());
-  return asked_and_said(std::move(asked), from, said);
+  return asked_and_said(std::move(asked), from, to, said);
 }
 
 Window ChunkMaker::talk(Random& random) const {

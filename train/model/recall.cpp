@@ -4,10 +4,15 @@
 
 namespace mplus::train {
 
-Tensor prefix_weights(const Tensor& lengths, std::int64_t T) {
-  const Tensor asks = torch::arange(T, lengths.options()).unsqueeze(0) < lengths.unsqueeze(1);
+Tensor range_weights(const Tensor& from, const Tensor& to, std::int64_t T) {
+  const Tensor at = torch::arange(T, to.options()).unsqueeze(0);
+  const Tensor asks = (at >= from.unsqueeze(1)).logical_and(at < to.unsqueeze(1));
   const Tensor weights = asks.to(torch::kFloat32);
   return weights / weights.sum(1, true);
+}
+
+Tensor prefix_weights(const Tensor& lengths, std::int64_t T) {
+  return range_weights(torch::zeros_like(lengths), lengths, T);
 }
 
 Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& weights) {

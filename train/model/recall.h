@@ -14,8 +14,9 @@ namespace mplus::train {
 // store, [B, k], in any order: the read sorts them by birth. No gradient passes through a choice.
 using Recall = std::function<Tensor(std::int64_t layer, const Tensor& normed)>;
 
-// Weights [B, T] that sum to 1: the first lengths[b] of T tokens ask, all alike.
-Tensor prefix_weights(const Tensor& lengths, std::int64_t T);
+// Weights [B, T] that sum to 1: of T tokens those in [from[b], to[b]) ask, all alike.
+Tensor range_weights(const Tensor& from, const Tensor& to, std::int64_t T);
+Tensor prefix_weights(const Tensor& lengths, std::int64_t T);  // the first lengths[b] ask
 
 // p_j = Σ_t weights_t · sigmoid(q_t · k_j), [B, n]. queries [B, T, d_r], keys [B, n, d_r].
 Tensor recall_scores(const Tensor& queries, const Tensor& keys, const Tensor& weights);
