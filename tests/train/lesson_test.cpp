@@ -117,8 +117,10 @@ TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
       EXPECT_TRUE(known) << answer;
       EXPECT_EQ(window->update, 0);
       EXPECT_LT(window->asks_from, window->asks_to);
-      EXPECT_EQ(window->weight[static_cast<std::size_t>(window->asks_to)], 1);
       EXPECT_LT(window->weight[static_cast<std::size_t>(window->asks_to) - 1], 1);
+      const std::string asks =
+          text_of({window->tokens.begin() + window->asks_from, window->tokens.begin() + window->asks_to});
+      EXPECT_EQ(asks.find("<|im_"), asks.npos) << asks;  // of a message its text alone
     }
     EXPECT_GT(asked, 30) << kind_name(kind);
   }
@@ -274,6 +276,36 @@ TEST(TrainLessons, AreFunctionsOfTheStep) {
     for (std::size_t r = 0; r < one.reads.size(); ++r)
       EXPECT_EQ(one.reads[r].tokens, two.reads[r].tokens) << step;
   }
+}
+
+TEST(TrainLessons, ChangedFactsAreAskedForByChoice) {
+  LessonOptions options = small_lessons();
+  options.chunk.kinds.assign(kKinds, 0);
+  options.chunk.kinds[static_cast<std::size_t>(Kind::facts)] = 1;
+  options.chunk.document = 0;
+  options.chunk.twice = .5;
+  options.unknown = options.talk = options.reread = 0;
+  const auto share_of = [&](double changed) {
+    options.changed = changed;
+    const LessonMaker maker(shared(), options, 9, 60);
+    const ChunkMaker chunks(shared(), options.chunk, 9);
+    int asked = 0, total = 0;
+    for (std::int64_t step = 0; step < 60; ++step) {
+      const Lesson lesson = maker.lesson(step);
+      if (lesson.memory != MemoryUse::fresh || lesson.writes.size() < 3) continue;
+      for (const Read& read : lesson.reads)
+        for (std::size_t b = 0; b < read.update.size(); ++b, ++total)
+          asked += read.distractor[b] >= 0 && read.update[b] > read.distractor[b] &&
+                   chunks.changed_by({.life = (1u << 31) + static_cast<std::uint32_t>(step),
+                                      .update = static_cast<std::uint32_t>(read.update[b]),
+                                      .stream = static_cast<std::uint32_t>(b)})
+                           .value_or(ChunkId{.update = ~0u})
+                           .update == static_cast<std::uint32_t>(read.distractor[b]);
+    }
+    EXPECT_GT(total, 40);
+    return static_cast<double>(asked) / total;
+  };
+  EXPECT_GT(share_of(1), share_of(0) + .2);
 }
 
 TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {

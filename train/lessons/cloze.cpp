@@ -55,7 +55,7 @@ bool ends_sentence(std::string_view piece) {
 
 // Something of a sentence that can be asked for: pieces first … last.
 struct Span {
-  enum class What { name, year, number, word } what;
+  enum class What { name, year, number, phrase, word } what;
   std::size_t first, last;
 };
 
@@ -65,6 +65,17 @@ bool is_name(std::string_view word) {
                            "And",  "In",    "On",  "At",  "If",   "As",  "So",     "That", "This", "There",
                            "What", "When",  "Who", "Why", "How",  "No",  "Yes",    "Oh",   "My",   "Your",
                            "Our",  "Their", "For", "Not", "Then", "Now", "Chapter"});
+}
+
+// Words that hold a sentence together and say nothing themselves.
+bool is_small(std::string_view word) {
+  return is_one_of(word,
+                   {"a",    "an",    "the",   "of",   "in",    "on",    "at",   "to",    "by",    "for",
+                    "with", "from",  "into",  "and",  "or",    "but",   "as",   "than",  "then",  "that",
+                    "this", "these", "those", "it",   "its",   "he",    "his",  "him",   "she",   "her",
+                    "they", "them",  "their", "is",   "was",   "are",   "were", "be",    "been",  "being",
+                    "has",  "have",  "had",   "not",  "no",    "so",    "if",   "which", "who",   "whom",
+                    "when", "while", "where", "will", "would", "could", "can",  "may",   "there", "also"});
 }
 
 bool has_break(std::string_view piece) {
@@ -88,7 +99,19 @@ std::vector<Span> spans_of(const std::vector<std::string_view>& pieces) {
         ++last;
       spans.push_back({Span::What::name, i, last});
       i = last;
-    } else if (word.size() >= 6 && i > 0 && !is_upper(word[0])) {
+    } else if (is_one_of(word, {"the", "a", "an"}) && !has_break(pieces[i])) {
+      // "the long north coast": up to the next small word, name or number.
+      std::size_t last = i;
+      while (last + 1 < pieces.size() && last - i < kLongestName && (last == i || !has_break(pieces[last]))) {
+        const std::string_view next = bare(pieces[last + 1]);
+        if (next.empty() || is_upper(next[0]) || is_digit(next[0]) || is_small(next)) break;
+        ++last;
+      }
+      if (last > i) {
+        spans.push_back({Span::What::phrase, i + 1, last});
+        i = last;
+      }
+    } else if (word.size() >= 6 && i > 0 && !is_upper(word[0]) && !is_small(word)) {
       spans.push_back({Span::What::word, i, i});
     }
   }
@@ -106,6 +129,8 @@ std::string_view asking_word(Span::What what, Random& random) {
       return one_of({"when", "what year", "which year"});
     case Span::What::number:
       return one_of({"how many", "what number", "how much"});
+    case Span::What::phrase:
+      return one_of({"what", "what", "what", "which thing", "who", "where"});
     case Span::What::word:
       break;
   }
@@ -118,9 +143,11 @@ bool occurs_in(std::string_view part, std::string_view text) {
 }
 
 // The sentence with the asking word for the span, or that word first and what is around the span behind it.
-// Far words are left out, and here and there one more.
+// Far words are left out, and here and there one more; often most of the small ones, as whoever asks has
+// another sentence in mind.
 std::string ask_for(const std::vector<std::string_view>& pieces, const Span& span, Random& random) {
-  constexpr double kLeftOut = 0.05;
+  constexpr double kLeftOut = 0.05, kSparse = 0.5, kSmallLeftOut = 0.6, kOtherLeftOut = 0.2;
+  const bool sparse = random.chance(kSparse);
   const auto before = static_cast<std::size_t>(random.between(5, 14));
   const auto after = static_cast<std::size_t>(random.between(5, 14));
   const std::size_t first = span.first > before ? span.first - before : 0;
@@ -137,7 +164,8 @@ std::string ask_for(const std::vector<std::string_view>& pieces, const Span& spa
   for (std::size_t i = first; i <= last; ++i) {
     if (i == span.first && !in_front) add(asking);
     if (i >= span.first && i <= span.last) continue;
-    if (!random.chance(kLeftOut)) add(i == first ? bare(pieces[i]) : pieces[i]);
+    const double left_out = !sparse ? kLeftOut : is_small(bare(pieces[i])) ? kSmallLeftOut : kOtherLeftOut;
+    if (!random.chance(left_out)) add(i == first ? bare(pieces[i]) : pieces[i]);
   }
   while (!question.empty() && !is_letter(question.back()) && !is_digit(question.back())) question.pop_back();
   if (question.empty()) return question;
@@ -168,8 +196,8 @@ std::optional<Cloze> make_cloze(std::string_view text, Random& random) {
     std::vector<Span> spans = spans_of(chosen);
     if (spans.empty()) continue;
     // By what is asked for, then any of them: words are many, names and numbers are what people ask for.
-    constexpr std::array<double, 4> kWeights = {4, 4, 3, 2};  // as in Span::What
-    std::array<double, 4> counts{};
+    constexpr std::array<double, 5> kWeights = {4, 4, 3, 4, 2};  // as in Span::What
+    std::array<double, 5> counts{};
     for (const Span& span : spans) ++counts[static_cast<std::size_t>(span.what)];
     std::vector<double> weights;
     for (const Span& span : spans) {

@@ -155,6 +155,17 @@ Lesson LessonMaker::lesson(std::int64_t step) const {
   return lesson;
 }
 
+// By chance, a chunk with a fact that a later one of the first `updates` changed, if one is found quickly.
+std::optional<ChunkId> LessonMaker::changed_chunk(ChunkId id, std::uint32_t updates, Random& draw) const {
+  constexpr int kTries = 8;
+  if (!draw.chance(options_.changed)) return std::nullopt;
+  for (int i = 0; i < kTries; ++i) {
+    id.update = static_cast<std::uint32_t>(draw.below(updates));
+    if (const auto earlier = maker_.changed_by(id)) return earlier;
+  }
+  return std::nullopt;
+}
+
 // Running text, or a question behind the chunks themselves: what the model can do without its memory.
 void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
   std::vector<Window> windows;
@@ -168,9 +179,10 @@ void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
     std::optional<Window> asked;
     if (plan.context) {
       const auto n = static_cast<std::uint32_t>(plan.writes);
-      const auto target = static_cast<std::uint32_t>(draw.below(n));
-      asked = maker_.ask({.life = plan.life, .update = target, .stream = b}, n - 1, draw, options_.window,
-                         draw.chance(options_.several), kChangedFirst);
+      const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = b}, n, draw);
+      const ChunkId any{.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(n)), .stream = b};
+      asked = maker_.ask(changed.value_or(any), n - 1, draw, options_.window, draw.chance(options_.several),
+                         changed ? 1 : kChangedFirst);
       for (std::uint32_t u = 0; asked && u < n; ++u) {
         const Chunk chunk = maker_.chunk({.life = plan.life, .update = u, .stream = b});
         all.tokens.insert(all.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
@@ -237,11 +249,9 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
       asked_kind = maker_.kind(id);
       task = window->cloze ? cloze : task_of(asked_kind);
     };
-    const bool for_change = !window && draw.chance(options_.changed);
-    for (int i = 0; i < 2 * kTries && for_change && !window; ++i)
-      if (const auto earlier = maker_.changed_by(
-              {.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(total)), .stream = b}))
-        ask(*earlier, 1);
+    if (!window)
+      if (const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = b}, total, draw))
+        ask(*changed, 1);
     for (int i = 0; i < kTries && !window; ++i) {
       const bool old = plan.updates > 0 && draw.chance(options_.older);
       const auto update =

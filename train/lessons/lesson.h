@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,7 @@ class LessonMaker {
     std::int64_t writes;
     bool carries;  // streams live on past the beginning of this step
   };
+  std::optional<ChunkId> changed_chunk(ChunkId id, std::uint32_t updates, Random& draw) const;
   void fill_context(Lesson& lesson, const Plan& plan) const;
   Read read(const Plan& plan, std::int64_t step, std::uint32_t number) const;
 
