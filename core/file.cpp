@@ -102,4 +102,10 @@ void AtomicFile::commit() {
   if (directory.fd < 0 || ::fsync(directory.fd) != 0) fail_errno(folder, "cannot sync the folder");
 }
 
+void write_text_file(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
 }  // namespace mplus

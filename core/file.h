@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace mplus {
 
@@ -46,5 +47,7 @@ class AtomicFile {
   std::filesystem::path temporary_;
   int descriptor_ = -1;
 };
+
+void write_text_file(const std::filesystem::path& path, std::string_view text);  // as AtomicFile does
 
 }  // namespace mplus

@@ -101,9 +101,7 @@ std::string cached_weights_id(const model::Weights& weights, const model::ModelF
   std::string id = hash_weights(weights);
   try {
     fs::create_directories(file.parent_path(), ignored);
-    AtomicFile out(file);
-    out.write(id.data(), id.size());
-    out.commit();
+    write_text_file(file, id);
   } catch (const Error&) {  // read-only home: compute it again next time
   }
   return id;

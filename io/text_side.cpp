@@ -26,12 +26,6 @@ bool is_gguf(const fs::path& model) {
   return std::string_view(magic.data(), magic.size()) == "GGUF";
 }
 
-void write_text(const fs::path& file, const std::string& text) {
-  AtomicFile out(file);
-  out.write(text.data(), text.size());
-  out.commit();
-}
-
 // What a folder says beside tokenizer.json: the tokens that begin and end a text, and the chat template.
 std::string tokenizer_config(const TokenizerSpec& spec, const std::string& chat_template) {
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
@@ -69,9 +63,9 @@ bool write_text_side(const fs::path& model, const fs::path& folder) {
   if (!is_gguf(model)) return false;
   const Gguf file = Gguf::open(model);
   const TokenizerSpec spec = read_tokenizer_gguf(file);
-  write_text(folder / "tokenizer.json", write_tokenizer_json(spec));
-  write_text(folder / "tokenizer_config.json",
-             tokenizer_config(spec, file.get_string(kChatTemplate).value_or("")));
+  write_text_file(folder / "tokenizer.json", write_tokenizer_json(spec));
+  write_text_file(folder / "tokenizer_config.json",
+                  tokenizer_config(spec, file.get_string(kChatTemplate).value_or("")));
   return true;
 }
 

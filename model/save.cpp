@@ -53,12 +53,6 @@ void write_folder(const fs::path& folder, const Write& write) {
   }
 }
 
-void write_text(const fs::path& file, const std::string& text) {
-  AtomicFile out(file);
-  out.write(text.data(), text.size());
-  out.commit();
-}
-
 std::string layer_prefix(std::size_t l) { return fmt::format("model.layers.{}.", l); }
 
 // `wrapped`: as peft names what an adapter touches.
@@ -162,7 +156,7 @@ void save_base(const Weights& w, const fs::path& folder, std::optional<DType> dt
     TensorOutput out(dtype.value_or(own_dtype(w.embedding)));
     add_base(out, w, false);
     out.write(into / "model.safetensors", {{"format", "pt"}});
-    write_text(into / "config.json", io::hf_config_json(w.config, torch_name(out.dtype())));
+    write_text_file(into / "config.json", io::hf_config_json(w.config, torch_name(out.dtype())));
   });
 }
 
@@ -195,7 +189,7 @@ void save_published(const Weights& w, const memory::Memory* memory, const fs::pa
   if (!w.memory->has_retriever) out.add_bytes("initialized", DType::u8, {}, {std::byte{1}});
   write_folder(folder, [&](const fs::path& into) {
     out.write(into / "model.safetensors", {{"format", "pt"}});
-    write_text(into / "config.json", config);
+    write_text_file(into / "config.json", config);
   });
 }
 

@@ -80,9 +80,7 @@ ReportResult write_report(const std::filesystem::path& folder, const Json& resul
     for (const Table& table : summary.tables) text += markdown_table(table);
     text += "### Settings\n\n" + settings(run);
   }
-  AtomicFile file(folder / "report.md");
-  file.write(text.data(), text.size());
-  file.commit();
+  write_text_file(folder / "report.md", text);
   return result;
 }
 

@@ -40,10 +40,8 @@ void put_run(Json& results, Json run) {
 }
 
 void write_results(const std::filesystem::path& folder, const Json& results) {
-  AtomicFile file(folder / "results.json");
-  const std::string text = results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  file.write(text.data(), text.size());
-  file.commit();
+  write_text_file(folder / "results.json",
+                  results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace mplus::eval

@@ -10,10 +10,8 @@ void save_base(Model& model, const std::filesystem::path& source, const std::fil
                DType type) {
   std::filesystem::create_directories(folder);
   io::write_text_side(source, folder);
-  const std::string config = io::hf_config_json(model.config, type == DType::bf16 ? "bfloat16" : "float32");
-  AtomicFile file(folder / "config.json");
-  file.write(config.data(), config.size());
-  file.commit();
+  write_text_file(folder / "config.json",
+                  io::hf_config_json(model.config, type == DType::bf16 ? "bfloat16" : "float32"));
   TensorFile weights;
   for (const Parameter& p : parameters(model)) {
     if (p.part != Part::base) continue;

@@ -157,10 +157,7 @@ void write_list(const fs::path& folder, const List& list) {
                    {"pieces", io::Json::array()}};
   for (const List::Piece& piece : list.pieces)
     json["pieces"].push_back({{"file", piece.file}, {"sha256", piece.sha256}});
-  const std::string text = json.dump(1) + '\n';
-  AtomicFile file(folder / kList);
-  file.write(text.data(), text.size());
-  file.commit();
+  write_text_file(folder / kList, json.dump(1) + '\n');
 }
 
 // Every entry of all pieces, put together again.
