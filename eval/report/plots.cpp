@@ -81,7 +81,8 @@ std::string heat_map(const Plot& plot) {
   script += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n",
                         static_cast<double>(plot.map_columns.size()) - 0.5,
                         static_cast<double>(plot.map_rows.size()) - 0.5);
-  script += "plot $map using 1:2:3 with image";
+  // As boxes: a viewer would smooth the few pixels of an image into clouds.
+  script += "plot $map using 1:2:3 with image pixels";
   if (plot.map_columns.size() <= 12)  // numbers where there is room: white on dark, black on light
     script += fmt::format(
         ", $map using 1:2:($3 > {0} ? sprintf('%.2f', $3) : '') with labels tc rgb 'white' notitle"
