@@ -30,7 +30,7 @@ TEST(TrainCloze, AsksForWhatStandsInTheText) {
     EXPECT_EQ(cloze->question.find("by August"), std::string::npos) << "a sentence without its end";
     answers.insert(cloze->answer);
   }
-  for (const char* expected : {"1834", "Bristol", "Swan River", "160", "Captain William Hartog"})
+  for (const char* expected : {"1834", "Bristol", "Swan River", "160", "Captain William Hartog", "mouth"})
     EXPECT_TRUE(answers.count(expected)) << expected;
 }
 

@@ -65,6 +65,31 @@ TEST(TrainStep, AMemoryCanBeAConstant) {
   EXPECT_TRUE(reached.read);
 }
 
+// Recall of one chunk alone is recall into a model that takes no more rows than that.
+TEST(TrainStep, OneChunkMayBeRecalledAlone) {
+  const auto loss = [](double alone, std::int64_t K0) {
+    const torch::NoGradGuard constant;
+    Model model = tiny_model(torch::kFloat64);
+    model.memory.K0 = K0;
+    Lesson lesson = small_lesson();
+    lesson.memory = MemoryUse::live;
+    for (int i = 0; i < 2; ++i)  // more than short-term memory holds
+      lesson.writes.insert(lesson.writes.end(), {lesson.writes[0], lesson.writes[1]});
+    StepOptions options;
+    options.recall = options.right = 1;
+    options.alone = alone;
+    std::optional<StreamMemory> live;
+    Tally tally(torch::kCPU);
+    torch::manual_seed(1);
+    return lesson_loss(model, lesson, options, live, tally).item<double>();
+  };
+  const Model model = tiny_model(torch::kFloat64);
+  const std::int64_t K = model.memory.K, K0 = model.memory.K0;
+  ASSERT_GT(K0, K);
+  EXPECT_EQ(loss(1, K0), loss(0, K));
+  EXPECT_NE(loss(1, K0), loss(0, K0));
+}
+
 TEST(TrainStep, BothRetrieverLossesReachTheirQueries) {
   StepOptions options;
   options.retriever_loss = 1;

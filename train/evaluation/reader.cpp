@@ -213,7 +213,7 @@ Tensor Reader::read(const Fronts& fronts, const Tensor& tokens, std::vector<Tens
 
 Tensor Reader::logits(const Tensor& hidden) const {
   const Tensor normed = rms_norm(hidden, model_.base.final_norm, model_.config.norm_epsilon);
-  return torch::linear(normed.to(torch::kFloat32), model_.base.head.to(torch::kFloat32));
+  return torch::linear(normed.to(torch::kFloat32), head_);
 }
 
 void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t most,

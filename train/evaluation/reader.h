@@ -48,7 +48,10 @@ struct RecallFronts {
 
 class Reader {
  public:
-  explicit Reader(const Model& model) : model_(model), weights_(merge(model, Adapter::read)) {}
+  explicit Reader(const Model& model)
+      : model_(model),
+        weights_(merge(model, Adapter::read)),
+        head_(model.base.head.detach().to(torch::kFloat32)) {}
 
   // The short-term rows of all streams, for the fronts below; once after each write.
   ProjectedSlots slots(const StreamMemory& memory) const { return project_slots(model_, weights_, memory); }
@@ -88,6 +91,7 @@ class Reader {
 
   const Model& model_;
   PassWeights weights_;
+  Tensor head_;  // [V, d], float32
 };
 
 }  // namespace mplus::train
