@@ -105,6 +105,12 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       ->type_name("X")
       ->check(CLI::Range(0.0, 1e9).description(""));
   add_choice(
+      command, "--read-over", options.read_over,
+      "what of short-term memory a question sees: everything, or only what it recalled, as of the long-term "
+      "store; default: as the delta says",
+      {"everything", "recalled"})
+      ->group(group);
+  add_choice(
       command, "--search", options.search,
       "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
       "two-level in stores so large that it pays",
@@ -203,6 +209,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
   if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
   if (!memory.recall_over.empty()) options.recall_over_everything = memory.recall_over == "everything";
   options.recall_margin = memory.recall_margin;
+  if (!memory.read_over.empty()) options.read_over_recalled = memory.read_over == "recalled";
   options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
   options.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;

@@ -27,6 +27,7 @@ struct MemoryOptions {
   std::string search = "auto";
   std::string recall_over;              // empty: as the delta says
   std::optional<double> recall_margin;  // unset: as the delta says
+  std::string read_over;                // empty: as the delta says
   double words_weight = 1;
   std::vector<std::int64_t> recall_chunks;
   std::string dtype;         // empty: as the file, else bf16

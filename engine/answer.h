@@ -39,6 +39,8 @@ struct GenerateOptions {
   // Of memory::RecallOptions; unset: as the model says.
   std::optional<bool> recall_over_everything;
   std::optional<double> recall_margin;
+  // Unset: as the model says where a question is asked (ask, say), else no.
+  std::optional<bool> read_over_recalled;
   const model::ReadTaps* taps = nullptr;  // look into the first pass
   bool why = false;                       // fill Answer::why
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
@@ -73,7 +75,8 @@ struct Answer {
   std::vector<WhyChunk> why;         // by falling total
   std::vector<std::int64_t> reread;  // chunks whose text stood in front of the question, oldest first
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
-  std::int64_t read_tokens = 0;                            // of `tokens`, those the model read back
+  std::vector<std::vector<std::int64_t>> seen_births;  // [L], of short-term memory; empty: all of it was seen
+  std::int64_t read_tokens = 0;                        // of `tokens`, those the model read back
   std::int64_t prompt_tokens = 0;
   double prefill_seconds = 0;  // scout pass and recall included
   double decode_seconds = 0;

@@ -62,6 +62,7 @@ memory::RecallOptions Engine::recall_options() const {
   if (!weights_->memory) return options;
   options.over_everything = weights_->memory->recall_over_everything;
   options.margin = weights_->memory->recall_margin.value_or(memory::kNoMargin);
+  options.read_over_recalled = weights_->memory->read_over_recalled;
   return options;
 }
 

@@ -34,7 +34,9 @@ struct TurnTaken {
   std::span<const io::TokenId> answer_ids = {};
   std::int64_t answer_read = 0;  // of them, those that the model has read back by now
   std::string_view recall = {};  // the rule's name; "" if the caller brought a strategy of its own
-  std::span<const std::vector<std::int64_t>> recalled_births = {};  // [L], in the order they were attended to
+  // [L], in the order they were attended to; [2·L], where not all of short-term memory was seen: the second
+  // half is what was.
+  std::span<const std::vector<std::int64_t>> recalled_births = {};
   std::span<const std::int64_t> reread = {};  // chunks whose text stood in front of the message
 };
 

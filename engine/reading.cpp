@@ -29,6 +29,12 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
     how.search = options.search;
     how.over_everything = options.recall_over_everything.value_or(how.over_everything);
     how.margin = options.recall_margin.value_or(how.margin);
+    how.read_over_recalled = options.read_over_recalled.value_or(false);
+    if (how.read_over_recalled && !how.over_everything)
+      fail(ErrorCode::invalid_argument,
+           "a question can be read over what is recalled alone only where short-term memory competes for "
+           "recall "
+           "(recall over everything)");
     recall_ = memory::make_recall(rule_, std::move(how));
   }
 }
@@ -130,6 +136,12 @@ void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_b
   for (std::size_t l = 0; l < recalled_.size(); ++l)
     for (const memory::RecalledRow& row : recalled_[l])
       ordinals_[l].push_back(memory::ordinal_of(*memory_, static_cast<std::int64_t>(l), row.id));
+  seen_.clear();
+  for (std::int64_t l = 0; l < layout.layers; ++l)
+    if (const auto& births = cache_.seen(l)) {
+      seen_.resize(static_cast<std::size_t>(layout.layers));
+      seen_[static_cast<std::size_t>(l)] = *births;
+    }
 }
 
 void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
@@ -139,7 +151,14 @@ void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
 
 void Reading::memory_changed() {
   cache_.clear();
-  if (recall_) recall_ = memory::recall_ordinals(ordinals_);
+  if (!recall_) return;
+  if (seen_.empty()) {
+    recall_ = memory::recall_ordinals(ordinals_);
+  } else {  // of what was seen of short-term memory, some may be in the store by now
+    std::vector<std::vector<std::int64_t>> births = recalled_births();
+    births.insert(births.end(), seen_.begin(), seen_.end());
+    recall_ = memory::recall_births(std::move(births));
+  }
 }
 
 std::vector<std::vector<std::int64_t>> Reading::recalled_births() const {

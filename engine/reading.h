@@ -32,6 +32,8 @@ class Reading {
   // Chunks of short- and long-term memory, best first; if `why` or `reread` was asked for.
   std::vector<std::int64_t> ranking() const { return ranking_.totals.order(); }
   std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
+  // [L], of short-term rows; empty where all of them are seen.
+  const std::vector<std::vector<std::int64_t>>& seen_births() const { return seen_; }
   memory::RecallRule rule() const { return rule_; }
 
  private:
@@ -51,6 +53,7 @@ class Reading {
   model::AttentionCache cache_;
   std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
   std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
+  std::vector<std::vector<std::int64_t>> seen_;  // [L] births of short-term rows, where not all are
   bool planned_ = false;
   Ranking ranking_;
 };

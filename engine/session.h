@@ -145,6 +145,7 @@ class Session {
   void append_prompt(std::span<const WindowToken> tokens);
   void append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text);
 
+  GenerateOptions asking(const GenerateOptions& options, std::string_view question) const;
   Answer answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options);
   // A turn; with `told` its answer is taken from there.
   Answer turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);

@@ -52,14 +52,24 @@ class AnswerText {
   StopReason reason_ = StopReason::max_tokens;
 };
 
-// The options with the prior that the question's own words give.
-GenerateOptions asking(GenerateOptions options, std::string_view question) {
-  if (!options.prior && options.words) options.prior = options.words(question);
+// The options with the prior that the text's own words give.
+GenerateOptions with_words(GenerateOptions options, std::string_view text) {
+  if (!options.prior && options.words) options.prior = options.words(text);
   options.words = nullptr;
   return options;
 }
 
 }  // namespace
+
+// And where the model says so, read over what the question recalls.
+GenerateOptions Session::asking(const GenerateOptions& options, std::string_view question) const {
+  GenerateOptions asks = with_words(options, question);
+  const memory::RecallOptions model = engine_->recall_options();
+  if (!asks.read_over_recalled)
+    asks.read_over_recalled =
+        model.read_over_recalled && asks.recall_over_everything.value_or(model.over_everything);
+  return asks;
+}
 
 std::string_view stop_reason_name(StopReason reason) {
   switch (reason) {
@@ -84,7 +94,7 @@ Answer Session::generate(std::string_view text, const GenerateOptions& options) 
   const auto bos = engine_->tokenizer().bos();
   if (!engine_->has_memory() && engine_->weights().config.add_bos && bos)
     prompt.insert(prompt.begin(), WindowToken{.id = *bos, .source = source});
-  return answer_prompt(prompt, asking(options, text));
+  return answer_prompt(prompt, with_words(options, text));
 }
 
 Answer Session::generate_ids(std::span<const io::TokenId> ids, const GenerateOptions& options) {
@@ -196,12 +206,14 @@ Answer Session::turn(std::string_view message, const GenerateOptions& options, c
   append_prompt(close);
   ++turns_;
   const std::string_view rule = options.recall_strategy ? "" : memory::recall_rule_name(answer.recall);
+  std::vector<std::vector<std::int64_t>> births = answer.recalled_births;
+  births.insert(births.end(), answer.seen_births.begin(), answer.seen_births.end());
   emit(TurnTaken{.message = message,
                  .answer = answer.text,
                  .answer_ids = answer.tokens,
                  .answer_read = answer.read_tokens,
                  .recall = rule,
-                 .recalled_births = answer.recalled_births,
+                 .recalled_births = births,
                  .reread = answer.reread});
   return answer;
 }
@@ -274,6 +286,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
   reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
                   std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
   answer.recalled_births = reading.recalled_births();
+  answer.seen_births = reading.seen_births();
   answer.prefill_seconds = seconds_since(start);
   answer.recall = reading.rule();
   if (options.why) answer.why = reading.why(record_);

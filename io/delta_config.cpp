@@ -12,7 +12,8 @@ namespace mplus::io {
 namespace {
 
 constexpr std::string_view kFormatVersion = "1";  // absent means 1
-constexpr const char *kOverLongTerm = "long-term", *kOverEverything = "everything";
+constexpr const char *kRecallOver = "recall_over", *kReadOver = "read_over";
+constexpr const char *kLongTerm = "long-term", *kEverything = "everything", *kRecalled = "recalled";
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
 std::string unescaped(std::string_view text) {
@@ -115,13 +116,24 @@ void read_parts(const Safetensors& delta, MemoryConfig& m) {
   if (retrieving != layers) m.selector_layers.assign(retrieving.begin(), retrieving.end());
 }
 
-// Of what recall puts chunks in order: of the long-term store, or of everything that is kept.
-bool recalls_over_everything(const Fields& fields) {
-  const std::string over = fields.text("recall_over").value_or(kOverLongTerm);
-  if (over != kOverLongTerm && over != kOverEverything)
-    fail(ErrorCode::unsupported, "{}: metadata 'recall_over': expected {} or {}, found {}", fields.file(),
-         kOverLongTerm, kOverEverything, shown(over));
-  return over == kOverEverything;
+// One of two words; the first is the default.
+bool is_second(const Fields& fields, std::string_view key, std::string_view first, std::string_view second) {
+  const std::string word = fields.text(key).value_or(std::string(first));
+  if (word != first && word != second)
+    fail(ErrorCode::unsupported, "{}: metadata '{}': expected {} or {}, found {}", fields.file(), key, first,
+         second, shown(word));
+  return word == second;
+}
+
+void read_recall(const Fields& fields, MemoryConfig& m) {
+  m.recall = fields.text("recall").value_or("");
+  m.recall_over_everything = is_second(fields, kRecallOver, kLongTerm, kEverything);
+  m.recall_margin = fields.number<double>("recall_margin", 0.0, 1e9);
+  m.read_over_recalled = is_second(fields, kReadOver, kEverything, kRecalled);
+  if (m.read_over_recalled && !m.recall_over_everything)
+    fail(ErrorCode::unsupported,
+         "{}: metadata '{}': {} needs '{}' = {}: short-term memory would never be seen", fields.file(),
+         kReadOver, kRecalled, kRecallOver, kEverything);
 }
 
 }  // namespace
@@ -144,9 +156,7 @@ MemoryConfig delta_config(const Safetensors& delta) {
   m.lora.rank = fields.number<std::int64_t>("r", 0, kMostRank).value_or(0);
   read_parts(delta, m);
   m.lora.alpha = fields.number<double>("alpha", 0.0, 1e9).value_or(static_cast<double>(m.lora.rank));
-  m.recall = fields.text("recall").value_or("");
-  m.recall_over_everything = recalls_over_everything(fields);
-  m.recall_margin = fields.number<double>("recall_margin", 0.0, 1e9);
+  read_recall(fields, m);
   m.prompt = fields.text("prompt").value_or("");
   m.stop = fields.text("stop").value_or("");
   m.chunk_form = fields.text("chunk_form").value_or("");
@@ -168,7 +178,8 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"alpha", fmt::format("{}", m.lora.alpha)},
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
   if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
-  if (m.recall_over_everything) out.emplace("recall_over", kOverEverything);
+  if (m.recall_over_everything) out.emplace(kRecallOver, kEverything);
+  if (m.read_over_recalled) out.emplace(kReadOver, kRecalled);
   for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
   for (const auto& [key, text] : {std::pair{"recall", &m.recall},

@@ -32,6 +32,9 @@ class Recall {
   // retriever.
   virtual std::vector<RecalledRow> rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
                                         const LayerQueries& queries) = 0;
+  // Births of the short-term rows that the read sees in this layer, once rows() was called; none: all of
+  // them.
+  virtual std::optional<std::vector<std::int64_t>> short_term(std::int64_t) const { return std::nullopt; }
   // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those
   // of every row.
   virtual const Votes* votes() const { return nullptr; }
@@ -71,6 +74,9 @@ struct RecallOptions {
   // of what they are ordered by are not recalled: beside a clear winner they only distract. Chunks given to
   // oracle always are.
   double margin = kNoMargin;
+  // With over_everything: of short-term memory a read sees only the rows that are among the K0. What happens
+  // to be there beside them distracts more than what is recalled.
+  bool read_over_recalled = false;
 };
 
 std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});
@@ -78,6 +84,8 @@ std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {})
 // Recalls the rows of these births in each layer, in this order, whatever is asked: replaying a recorded
 // read. A birth that stands there twice means two rows of that birth (loaded checkpoints have such)
 // in store order, or one row twice where there is but one.
+// 2·L lists: the second half names short-term rows, and the read sees no others of them; what has been
+// dropped to the store since is recalled.
 std::unique_ptr<Recall> recall_births(std::vector<std::vector<std::int64_t>> births_by_layer);
 
 // The same for rows by their number in the life of the store, which no other row has; those that have

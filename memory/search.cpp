@@ -224,8 +224,8 @@ void TwoLevelSearch::score_recent(std::span<const LayerScores> recent) {
   choose(slots, every_layer());
 }
 
-std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number,
-                                              std::span<const std::int64_t> chunk_order) const {
+std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number, std::span<const std::int64_t> chunk_order,
+                                              std::vector<std::int64_t>* recent) const {
   const Layer& layer = layers_[static_cast<std::size_t>(number)];
   const std::int64_t K0 = memory_.layout().K0;
   std::vector<RowId> ids;
@@ -253,9 +253,11 @@ std::vector<RecalledRow> TwoLevelSearch::rows(std::int64_t number,
   LayerScores rows(births, scores);
   rows.pieces.push_back({recent_births, recent_scores});
   std::vector<RecalledRow> taken;
+  if (recent) recent->clear();
   for (const std::int64_t row : take_by_chunk(rows, chunk_order, memory_.layout().K, K0)) {
     const auto at = static_cast<std::size_t>(row);
     if (at < ids.size()) taken.push_back({ids[at], births[at], scores[at]});
+    else if (recent) recent->push_back(recent_births[at - ids.size()]);
   }
   return taken;
 }

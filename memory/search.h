@@ -52,8 +52,9 @@ class TwoLevelSearch {
 
   Votes votes() const;  // of every chunk, from what has been scored by now
   // K0 rows of the first chunks of an order that were scored in this layer (take_by_chunk), by birth; recent
-  // rows count among them and are left out.
-  std::vector<RecalledRow> rows(std::int64_t layer, std::span<const std::int64_t> chunk_order) const;
+  // rows count among them and are left out; `recent` gets their births.
+  std::vector<RecalledRow> rows(std::int64_t layer, std::span<const std::int64_t> chunk_order,
+                                std::vector<std::int64_t>* recent = nullptr) const;
 
  private:
   struct Place {  // of a chunk in a layer's index

@@ -10,13 +10,15 @@ AttentionCache::AttentionCache(std::int64_t layers, const kernels::KvShape& shap
       front_rows_(static_cast<std::size_t>(layers), 0),
       storage_(static_cast<std::size_t>(layers)),
       layers_(static_cast<std::size_t>(layers)),
-      recalled_(static_cast<std::size_t>(layers)) {}
+      recalled_(static_cast<std::size_t>(layers)),
+      seen_(static_cast<std::size_t>(layers)) {}
 
 void AttentionCache::clear() {
   assembled_ = false;
   scouted_ = false;
   for (auto& layer : layers_) layer.rows = 0;
   for (auto& rows : recalled_) rows.clear();
+  for (auto& births : seen_) births.reset();
 }
 
 void AttentionCache::reserve(std::int64_t rows) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mplus/core/buffer.h"
@@ -44,6 +45,10 @@ class AttentionCache {
     return recalled_[static_cast<std::size_t>(l)];
   }
   const std::vector<std::vector<memory::RecalledRow>>& recalled() const { return recalled_; }
+  // Births of the short-term rows that are attended to, where not all are.
+  std::optional<std::vector<std::int64_t>>& seen(std::int64_t l) {
+    return seen_[static_cast<std::size_t>(l)];
+  }
 
  private:
   kernels::KvShape shape_;
@@ -54,6 +59,7 @@ class AttentionCache {
   std::vector<AlignedVector<float>> storage_;  // [L] keys, then values
   std::vector<kernels::KvCache> layers_;
   std::vector<std::vector<memory::RecalledRow>> recalled_;
+  std::vector<std::optional<std::vector<std::int64_t>>> seen_;  // [L]
 };
 
 }  // namespace mplus::model

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <unordered_set>
 
 #include "mplus/core/error.h"
 #include "mplus/io/dequantise.h"
@@ -100,6 +101,24 @@ void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t la
   append_to(w, cache, memory.layout().dtype, static_cast<std::int64_t>(rows.size()));
 }
 
+// Those of a layer's slots that were born so; all of them without a list.
+void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
+                  const std::optional<std::vector<std::int64_t>>& births) {
+  const memory::RowsView slots = memory.short_term(layer);
+  if (!births)
+    return append_contiguous(w, cache, memory.layout().dtype, slots.k, slots.v, memory.layout().kv_bytes(),
+                             slots.n);
+  const std::unordered_set<std::int64_t> seen(births->begin(), births->end());
+  w.k_rows.clear();
+  w.v_rows.clear();
+  for (std::int64_t row = 0; row < slots.n; ++row) {
+    if (!seen.contains(slots.birth[row])) continue;
+    w.k_rows.push_back(slots.k_row(memory.layout(), row));
+    w.v_rows.push_back(slots.v_row(memory.layout(), row));
+  }
+  append_to(w, cache, memory.layout().dtype, std::ssize(w.k_rows));
+}
+
 void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {
   append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(w.bos_k(l, adapter)),
                     reinterpret_cast<const std::byte*>(w.bos_v(l, adapter)), 0, 1);
@@ -131,14 +150,16 @@ void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQ
           queries.retriever ? std::min(memory.layout().K0, memory.long_term().size(l)) : 0;
       cache.rows = item.cache->front_rows(l);
     } else {
-      if (item.recall && queries.retriever)
+      if (item.recall && queries.retriever) {
         item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
-      if (fill_front(w, item, l, adapter)) return;
+        item.cache->seen(l) = item.recall->short_term(l);
+      }
+      if (!item.cache->seen(l) && fill_front(w, item, l, adapter)) return;
+      cache.rows = 0;
     }
     append_bos(w, cache, l, adapter);
     append_recalled(w, memory, l, cache, item.cache->recalled(l));
-    const memory::RowsView slots = memory.short_term(l);
-    append_contiguous(w, cache, memory.layout().dtype, slots.k, slots.v, memory.layout().kv_bytes(), slots.n);
+    append_slots(w, memory, l, cache, item.scouting ? std::nullopt : item.cache->seen(l));
   }
   if (item.window)
     append_contiguous(w, cache, item.window->dtype(), item.window->k(l), item.window->v(l),

@@ -159,7 +159,7 @@ memory::Prior Asker::prior(const std::string& question) const {
   };
 }
 
-engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words,
+engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words, bool asks,
                                             Observation& seen) const {
   const memory::RecallRule chosen = rule(column);
   engine::GenerateOptions options;
@@ -168,6 +168,8 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
     options.prior = prior(words);
   memory::RecallOptions how = engine_.recall_options();
+  how.read_over_recalled &= asks;
+  options.read_over_recalled = how.read_over_recalled;
   how.seed = io::xxh3(std::as_bytes(std::span(words)));
   how.chunks = seen.gold;
   options.recall_strategy = [chosen, how, &seen] {
@@ -185,7 +187,7 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     return none;
   }
   seen.want_rank = wants_rank(column);
-  engine::GenerateOptions options = read_options(column, question, seen);
+  engine::GenerateOptions options = read_options(column, question, true, seen);
   if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
     options.recall_strategy = nullptr;
     options.recall = rule(column);
@@ -226,7 +228,8 @@ Asked Asker::go_on(const Column& column, const std::string& given_text, std::spa
     if (passage >= 0) seen.gold = scene_->text->updates.at(static_cast<std::size_t>(passage));
     seen.want_rank = wants_rank(column);
     nll = scene_->session
-              ->score(ids, {.scouts_end = std::ssize(given), .read = read_options(column, given_text, seen)})
+              ->score(ids, {.scouts_end = std::ssize(given),
+                            .read = read_options(column, given_text, false, seen)})
               .nll;
     if (!seen.gold.empty() && engine_.layout().has_long_term()) {
       asked.recalled = seen.recalled_mean();
@@ -271,7 +274,7 @@ Asked Asker::choose(const Column& column, const std::string& question,
       Observation seen;
       nll = scene_->session
                 ->score(ids, {.scouts_end = static_cast<std::int64_t>(prompt.size()),
-                              .read = read_options(column, question, seen)})
+                              .read = read_options(column, question, true, seen)})
                 .nll;
     } else {
       nll = (column.base_model() ? *base_reader_ : *delta_reader_).score(ids);

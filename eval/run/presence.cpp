@@ -46,6 +46,9 @@ class ObservedRecall final : public memory::Recall {
     return rows;
   }
 
+  std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
+    return inner_->short_term(layer);
+  }
   const memory::Votes* votes() const override { return inner_->votes(); }
   std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }
 

@@ -150,7 +150,7 @@ class LmLoss final : public Task {
           engine::ScoreOptions options{
               .scouts_end = asking,
               .read = asker_->read_options(
-                  column, run_->engine.tokenizer().decode(ids.first(static_cast<std::size_t>(asking))),
+                  column, run_->engine.tokenizer().decode(ids.first(static_cast<std::size_t>(asking))), false,
                   seen)};
           sample["nll"] = mean_from(scene.session->score(ids, options).nll, asking);
           if (!seen.gold.empty()) sample["recalled"] = seen.recalled_mean();

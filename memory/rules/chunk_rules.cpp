@@ -35,12 +35,26 @@ class ChunkRecall final : public Recall {
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
                                 const LayerQueries&) override {
     if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
-    if (found_) return found_->rows(layer, order_);
-    const ScoredRows& scored = scored_.at(static_cast<std::size_t>(layer));
-    std::vector<std::int64_t> taken =
+    const auto l = static_cast<std::size_t>(layer);
+    if (seen_.empty()) seen_.resize(static_cast<std::size_t>(memory.layout().layers));
+    if (found_) return found_->rows(layer, order_, &seen_[l]);
+    const std::vector<std::int64_t> taken =
         take_by_chunk(rows_of(layer), order_, memory.layout().K, memory.layout().K0);
-    std::erase_if(taken, [stored = scored.rows()](std::int64_t row) { return row >= stored; });
-    return pick(scored, taken);
+    // Long-term rows are numbered first.
+    const std::int64_t stored = scored_.at(l).rows();
+    std::vector<std::int64_t> recalled;
+    seen_[l].clear();
+    for (const std::int64_t row : taken) {
+      if (row < stored) recalled.push_back(row);
+      else
+        seen_[l].push_back(recent_[l].scores.pieces.front().births[static_cast<std::size_t>(row - stored)]);
+    }
+    return pick(scored_[l], recalled);
+  }
+
+  std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
+    if (!options_.read_over_recalled || recent_.empty() || seen_.empty()) return std::nullopt;
+    return seen_[static_cast<std::size_t>(layer)];
   }
 
   const Votes* votes() const override { return &votes_; }
@@ -105,6 +119,7 @@ class ChunkRecall final : public Recall {
   std::vector<ScoredRows> recent_;       // [L], short-term rows; empty where they take no part
   Votes votes_;
   std::vector<std::int64_t> order_;
+  std::vector<std::vector<std::int64_t>> seen_;  // [L], births of the short-term rows among the K0
 };
 
 }  // namespace

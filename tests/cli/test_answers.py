@@ -84,7 +84,13 @@ class Answers(TinyModelTest):
         given = ("--recall", "oracle", "--recall-chunks", newest)
         self.assertEqual(sum(chunks(*given, "--recall-over", "long-term")[0].values()), 2 * 16)  # L · K0
         self.assertLess(sum(chunks(*given, "--recall-over", "everything")[0].values()), 2 * 16)
-        for options in (("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing")):
+        seen = self.report("ask", "Where?", "--memory", memory, "-n", "8", "--recall-over", "everything", *self.model)["text"]
+        alone = self.report("ask", "Where?", "--memory", memory, "-n", "8", "--recall-over", "everything", "--read-over", "recalled",
+                            *self.model)["text"]
+        self.assertNotEqual(seen, alone)
+        self.assertIn("recall over everything", self.error("ask", "Where?", "--memory", memory, "--recall-over", "long-term",
+                                                           "--read-over", "recalled", *self.model))
+        for options in (("--read-over", "nothing"), ("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing")):
             self.assertIn(options[0], self.error("ask", "Where?", "--memory", memory, *options, *self.model, expect=2))
 
     def test_why_tells_layers_and_heat(self):

@@ -97,6 +97,7 @@ class SearchTest : public ::testing::Test {
   struct Result {
     std::vector<std::vector<RecalledRow>> rows;
     Votes votes;
+    std::vector<std::optional<std::vector<std::int64_t>>> seen;  // of short-term memory
   };
 
   static RecallOptions options(std::int64_t keep, std::int64_t sample, std::int64_t top = 0) {
@@ -117,9 +118,11 @@ class SearchTest : public ::testing::Test {
                    recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout)
                                            : std::span<const LayerQueries>(),
                    &prior);
-    Result result{.rows = {}, .votes = *recalled->votes()};
-    for (std::int64_t l = 0; l < kLayers; ++l)
+    Result result{.rows = {}, .votes = *recalled->votes(), .seen = {}};
+    for (std::int64_t l = 0; l < kLayers; ++l) {
       result.rows.push_back(recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]));
+      result.seen.push_back(recalled->short_term(l));
+    }
     return result;
   }
 
@@ -236,6 +239,40 @@ TEST_F(SearchTest, WhatIsInShortTermMemoryCountsAmongWhatIsRecalled) {
       }
     }
   EXPECT_TRUE(less);
+}
+
+TEST_F(SearchTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
+  const Memory memory = written(40);
+  bool some = false;
+  for (const RecallRule rule : kRules)
+    for (unsigned question = 1; question < 6; ++question)
+      for (const double margin : {kNoMargin, 0.5}) {
+        RecallOptions how = options(kAll, 0);
+        how.over_everything = true;
+        how.margin = margin;
+        how.chunks = {39};
+        for (const auto& seen : recall(memory, rule, how, question).seen)
+          EXPECT_FALSE(seen) << "not asked for";
+        how.read_over_recalled = true;
+        how.search.search = Search::exact;
+        const Result exact = recall(memory, rule, how, question);
+        how.search.search = Search::two_level;
+        const Result levels = recall(memory, rule, how, question);
+        expect_same(levels.rows, exact.rows);
+        EXPECT_EQ(levels.seen, exact.seen);
+        for (std::int64_t l = 0; l < kLayers; ++l) {
+          const auto& births = exact.seen[static_cast<std::size_t>(l)];
+          ASSERT_TRUE(births);
+          const RowsView slots = memory.short_term(l);
+          for (const std::int64_t birth : *births)
+            EXPECT_EQ(std::count(slots.birth, slots.birth + slots.n, birth), 1);
+          const std::int64_t all = std::ssize(*births) + std::ssize(exact.rows[static_cast<std::size_t>(l)]);
+          EXPECT_LE(all, memory.layout().K0);
+          EXPECT_TRUE(all == memory.layout().K0 || margin != kNoMargin);
+          some |= !births->empty();
+        }
+      }
+  EXPECT_TRUE(some);
 }
 
 TEST_F(SearchTest, ChunksFarBehindTheBestAreNotRecalled) {

@@ -332,6 +332,56 @@ TEST(ReadPass, ReadingAfterScoutsIsReadingAsIfThereWereNone) {
   }
 }
 
+// A read that sees some short-term rows reads as from a memory that has no others, with and without scouts.
+TEST(ReadPass, SlotsThatAreNotSeenMightAsWellNotBeThere) {
+  TinyModel model;
+  memory::Memory memory = model.memory();
+  for (unsigned u = 0; u < 9; ++u) write(model, memory, model.tokens(30, u));
+  const auto layers = static_cast<std::size_t>(model.layout.layers);
+  std::vector<std::vector<std::int64_t>> named(2 * layers);  // long-term rows, then slots
+  std::vector<memory::Rows> kept;
+  std::vector<memory::RowsView> views;
+  for (std::size_t l = 0; l < layers; ++l) {
+    memory.long_term().for_each(static_cast<std::int64_t>(l), [&](memory::RowId, std::int64_t birth) {
+      if (birth % 7 == 0) named[l].push_back(birth);
+    });
+    const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
+    kept.emplace_back(model.layout, slots.n);
+    for (std::int64_t row = 0; row < slots.n; ++row)
+      if (slots.birth[row] % 3 == 0) {
+        named[layers + l].push_back(slots.birth[row]);
+        kept.back().append(model.layout, slots, row);
+      }
+    ASSERT_GT(kept.back().size(), 0);
+    ASSERT_LT(kept.back().size(), slots.n);
+  }
+  for (const memory::Rows& rows : kept) views.push_back(rows.view());
+  memory::Memory smaller = memory;
+  smaller.load_short_term(views);
+  const auto tokens = model.tokens(12, 1);
+  std::vector<float> logits[3];
+  for (const int way : {0, 1, 2}) {  // a smaller memory; all of it; all of it, behind scouts
+    AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+    const auto recall = memory::recall_births(
+        way == 0 ? std::vector(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(layers)) : named);
+    const ReadItem item{.tokens = tokens,
+                        .cache = &cache,
+                        .memory = way == 0 ? &smaller : &memory,
+                        .recall = recall.get(),
+                        .scouts_end = 12};
+    if (way == 2) scout_pass(model.workspace, item, Adapter::read);
+    read_pass(model.workspace, {&item, 1}, Adapter::read,
+              [&](std::size_t, std::int64_t, std::span<const float> row) {
+                logits[way].insert(logits[way].end(), row.begin(), row.end());
+              });
+    for (std::size_t l = 0; l < layers; ++l)
+      EXPECT_EQ(cache.rows(static_cast<std::int64_t>(l)),
+                1 + std::ssize(named[l]) + std::ssize(named[layers + l]) + 12);
+  }
+  EXPECT_EQ(logits[0], logits[1]);
+  EXPECT_EQ(logits[0], logits[2]);
+}
+
 // Scouts that leave room in front see what scouts of an empty store see: distances count, not places.
 TEST(ReadPass, RoomInFrontChangesNoScout) {
   TinyModel model;

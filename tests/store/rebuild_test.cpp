@@ -64,6 +64,28 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
   expect_sound(store, "notes");
 }
 
+// What was seen of short-term memory is in the journal, also where an answer is so long that part of the
+// window is written while it is given.
+TEST_F(RebuildTest, TurnsReadOverWhatTheyRecalledReplayBitForBit) {
+  engine::GenerateOptions options;
+  options.max_tokens = words_.window_tokens() + 10;
+  options.recall = memory::RecallRule::consensus;
+  options.recall_over_everything = true;
+  options.read_over_recalled = true;
+  Store store(folder_);
+  {
+    StoredSession session(store, words_, "notes", Access::write, {.seed = 5, .state_every = 3});
+    session.remember({.source = "long", .text = story(900, 1)});
+    const std::int64_t updates = session.session().memory().updates();
+    const engine::Answer answer = session.say("where in the harbour is the lamp", options);
+    EXPECT_EQ(answer.seen_births.size(), answer.recalled_births.size());
+    EXPECT_GT(session.session().memory().updates(), updates) << "nothing was written while it spoke";
+    options.max_tokens = 8;
+    session.say("and then?", options);
+  }
+  expect_sound(store, "notes");
+}
+
 TEST_F(RebuildTest, ADocumentThatWasStoppedIsReadOnceAndGoesOn) {
   const std::string stopped = story(450, 3), unfinished = story(450, 4);
   Store store(folder_);
