@@ -1,5 +1,5 @@
 // mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md). mplus-train evaluate PLAN: measures
-// one. mplus-train plot LOG SVG: draws a run.
+// one. mplus-train questions TEXT…: makes up questions to train with. mplus-train plot LOG SVG: draws a run.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,7 @@
 #include "mplus/train/evaluate_command.h"
 #include "mplus/train/plot_command.h"
 #include "mplus/train/processes/processes.h"
+#include "mplus/train/questions_command.h"
 #include "mplus/train/run/run.h"
 
 namespace {
@@ -37,6 +38,8 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, ask_to_stop);
   if (argc > 1 && std::string_view(argv[1]) == "evaluate")
     return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
+  if (argc > 1 && std::string_view(argv[1]) == "questions")
+    return mplus::train::questions_command(argc - 1, argv + 1, stop);
   if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
   CLI::App app{
       "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term "
@@ -49,9 +52,10 @@ int main(int argc, char** argv) {
       "is\n"
       "trained, too. Started again with the same DIR, a run goes on where it stopped; Ctrl-C stops it after "
       "the step\n"
-      "and saves. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train plot --help` how "
-      "a log is\n"
-      "drawn."};
+      "and saves. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train questions "
+      "--help` "
+      "how\n"
+      "questions are made up to train with, `mplus-train plot --help` how a log is drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;

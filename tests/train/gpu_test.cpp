@@ -1,8 +1,10 @@
 // What a GPU computes in bfloat16 (own kernels, flash attention) against the same in double on the CPU:
 // values and gradients. Skipped, aloud, where there is no GPU.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/processes/processes.h"
 #include "mplus/train/retriever/vote_scores.h"
 
 namespace mplus::train {
@@ -146,6 +148,26 @@ TEST(TrainGpu, BestMean) {
     reference.backward(wide(back));
     expect_close(gpu.grad(), cpu.grad(), 1e-6, "gradients");
   }
+}
+
+// NCCL wants a GPU for each process: with one, a company of one. Its calls are real, what they add up is not
+// much.
+TEST(TrainGpu, ACompanyOfOneOverNccl) {
+  NEEDS_GPU();
+  const ProcessPlace place{.share = {},
+                           .on_machine = 0,
+                           .address = "127.0.0.1",
+                           .port = static_cast<std::uint16_t>(20000 + getpid() % 20000)};
+  Processes processes(place, torch::Device(torch::kCUDA, 0), 60);
+  const Tensor row = torch::arange(7, torch::TensorOptions(torch::kCUDA).dtype(torch::kFloat32));
+  const Tensor sum = row.clone();
+  processes.sum(sum);
+  EXPECT_TRUE(torch::equal(sum, row));
+  EXPECT_TRUE(torch::equal(processes.sum_of_rows(row.unsqueeze(0)), row));
+  EXPECT_TRUE(torch::equal(processes.rows_of_all(row), row.unsqueeze(0)));
+  EXPECT_TRUE(processes.any(true));
+  EXPECT_TRUE(processes.all_equal("the same recipe"));
+  processes.wait_for_all();
 }
 
 }  // namespace

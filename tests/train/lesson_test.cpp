@@ -200,6 +200,25 @@ TEST(TrainChunks, ATextIsComeBackToOnlyWhereItWasLeft) {
   EXPECT_GT(gone_on, 10);
 }
 
+TEST(TrainChunks, QuestionsAreMadeUpBehindTheirPassage) {
+  const ChunkMaker maker(shared(), of_kind(Kind::passage), 3);
+  const QuestionSet& set = shared().questions[0];
+  for (std::uint32_t stream = 0; stream < 8; ++stream) {
+    const ChunkId id{.stream = stream};
+    Random draw(1, {.stream = stream});
+    const auto window = maker.pose(id, draw, 96);
+    ASSERT_TRUE(window);
+    const auto passage = static_cast<std::size_t>(maker.chunk(id).passage);
+    const std::string text = text_of(window->tokens);
+    EXPECT_TRUE(text.starts_with("Passage " + std::to_string(passage) + " says"));
+    EXPECT_EQ(answer_of(*window), " " + set.questions[passage].question +
+                                      "\nAnswer: " + set.questions[passage].answer + "\n\nQuestion:");
+    EXPECT_FALSE(maker.pose(id, draw, 4)) << "no room for a question";
+  }
+  Random draw(1, {});
+  EXPECT_FALSE(ChunkMaker(shared(), of_kind(Kind::facts), 3).pose({}, draw, 96));
+}
+
 TEST(TrainChunks, ARepeatedChunkIsSaidWhole) {
   const ChunkMaker maker(shared(), of_kind(Kind::facts), 3);
   const ChunkId id{.stream = 2};

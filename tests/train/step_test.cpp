@@ -90,6 +90,25 @@ TEST(TrainStep, OneChunkMayBeRecalledAlone) {
   EXPECT_NE(loss(1, K0), loss(0, K0));
 }
 
+TEST(TrainStep, AFocusedReadReachesTheWritesOfWhatItSees) {
+  StepOptions options;
+  options.focus = options.right = 1;
+  const Reached reached = reached_by(options);
+  EXPECT_TRUE(reached.write && reached.read);
+  const auto loss = [](double focus) {
+    const torch::NoGradGuard constant;
+    const Model model = tiny_model(torch::kFloat64);
+    StepOptions how;
+    how.focus = focus;
+    how.right = how.alone = 1;
+    std::optional<StreamMemory> live;
+    Tally tally(torch::kCPU);
+    torch::manual_seed(1);
+    return lesson_loss(model, small_lesson(), how, live, tally).item<double>();
+  };
+  EXPECT_NE(loss(1), loss(0)) << "the other chunk was seen, too";
+}
+
 TEST(TrainStep, BothRetrieverLossesReachTheirQueries) {
   StepOptions options;
   options.retriever_loss = 1;

@@ -87,6 +87,47 @@ TEST(TrainStreams, SlotsProjectedOnceServeEveryRead) {
   }
 }
 
+// Rows of both memories, chosen: all slots are short-term memory, and slots that are not chosen change
+// nothing.
+TEST(TrainStreams, AReadOverWhatItChoseSeesNothingElse) {
+  const torch::NoGradGuard constant;
+  const Model model = tiny_model(torch::kFloat64);
+  const PassWeights writing = merge(model, Adapter::write), reading = merge(model, Adapter::read);
+  for (const unsigned updates : {2u, 5u}) {  // nothing stored, and something
+    StreamMemory memory(model, 2, 100);
+    const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(7);
+    for (unsigned u = 0; u < updates; ++u) {
+      const auto rows = write_pass(model, writing, memory, random_tokens(model, 2, 6, u));
+      memory.update(model, rows, memory.draw_drops(rows[0].size(1), random));
+    }
+    const Tensor tokens = random_tokens(model, 2, 5, 9);
+    const std::int64_t m = memory.stored(), n = memory.slots();
+    EXPECT_EQ(m > 0, updates > 2);
+    const auto over = [&](const std::vector<std::int64_t>& rows) {
+      const Tensor chosen = torch::tensor(rows, torch::kInt64).unsqueeze(0).expand({2, -1});
+      return read_pass(model, reading,
+                       {.tokens = tokens,
+                        .memory = &memory,
+                        .recall = [=](std::int64_t, const Tensor&) { return chosen; },
+                        .over_recalled = true});
+    };
+    std::vector<std::int64_t> slots;
+    for (std::int64_t i = 0; i < n; ++i) slots.push_back(m + (i * 5 + 3) % n);  // in any order
+    ASSERT_NE(n % 5, 0);
+    const Tensor whole = read_pass(model, reading, {.tokens = tokens, .memory = &memory}).hidden;
+    EXPECT_TRUE(torch::allclose(over(slots).hidden, whole, 1e-12, 1e-12));
+    slots.pop_back();
+    EXPECT_FALSE(torch::allclose(over(slots).hidden, whole, 1e-6, 1e-6));
+    if (m < 2) continue;
+    slots.insert(slots.begin(), {1, 0});  // and rows of the store before them
+    const ReadResult both = over(slots);
+    EXPECT_TRUE(torch::equal(std::get<0>(both.recalled_births[0].narrow(1, 0, 2).sort(1)),
+                             both.recalled_births[0].narrow(1, 0, 2)));
+    EXPECT_TRUE(torch::equal(std::get<0>(memory.long_term(0).birth.view().narrow(1, 0, 2).sort(1)),
+                             both.recalled_births[0].narrow(1, 0, 2)));
+  }
+}
+
 TEST(TrainLosses, AnEmptySetOfTokensAddsNothing) {
   const Tensor p = torch::full({1, 4}, 0.25);
   const double wrong = 0.5 * -std::log(0.75 + 1e-5), right = 0.5 * -std::log(0.25 + 1e-5);

@@ -101,7 +101,8 @@ class SameAsTheEngine(Evaluation):
 
     def test_recall_that_leaves_out_what_is_at_hand_or_far_behind(self):
         plain = self.delta
-        for fields in ({"recall_over": "everything"}, {"recall_over": "everything", "recall_margin": "0.5"}, {"recall_margin": "0"}):
+        for fields in ({"recall_over": "everything"}, {"recall_over": "everything", "recall_margin": "0.5"}, {"recall_margin": "0"},
+                       {"recall_over": "everything", "recall_margin": "0.5", "read_over": "recalled"}):
             self.delta = self.folder / "other.safetensors"
             with_metadata(plain, self.delta, **fields)
             self.model = ("-m", self.base, "--delta", self.delta, "-t", "2")

@@ -17,7 +17,7 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::size_t kSearched = 32;  // questions whose scores are held at a time
+constexpr std::ptrdiff_t kSearched = 32;  // questions whose scores are held at a time
 
 std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
   return fmt::format("{}/{}/{}/{}", memory, column, written, id);
@@ -101,13 +101,18 @@ class StreamGroup {
     const auto at = due_.find(u);
     if (at == due_.end() || !asks_memory()) return;
     const ProjectedSlots slots = reader_.slots(memory_);
-    for (std::size_t i = 0; i < at->second.size(); i += kSearched) {
-      const std::size_t end = std::min(at->second.size(), i + kSearched);
-      ask_batch(make_batch({at->second.begin() + static_cast<std::ptrdiff_t>(i),
-                            at->second.begin() + static_cast<std::ptrdiff_t>(end)},
-                           memory_.updates(), device()),
-                slots);
-    }
+    std::vector<Due>& due = at->second;
+    const auto asks =
+        std::stable_partition(due.begin(), due.end(), [](const Due& d) { return d.question().goes_on(); });
+    const auto ask_all = [&](auto begin, auto end, bool over_recalled) {
+      while (begin != end) {
+        const auto next = begin + std::min(end - begin, kSearched);
+        ask_batch(make_batch({begin, next}, memory_.updates(), device()), slots, over_recalled);
+        begin = next;
+      }
+    };
+    ask_all(due.begin(), asks, false);
+    ask_all(asks, due.end(), model_.memory.read_over_recalled);
   }
 
  private:
@@ -141,7 +146,7 @@ class StreamGroup {
     return upload(slots, {L, S, drop}, torch::kInt64, device());
   }
 
-  void ask_batch(const Batch& b, const ProjectedSlots& slots) {
+  void ask_batch(const Batch& b, const ProjectedSlots& slots, bool over_recalled) {
     const Fronts short_term = reader_.memory_fronts(slots, b.streams);
     std::vector<Tensor> normed;
     reader_.read(short_term, b.asking.tokens, &normed);
@@ -153,10 +158,16 @@ class StreamGroup {
     const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
                               const Tensor& ranking, bool by_score) {
       if (!wants(column)) return;
-      const TakenRows taken = search.take(order, chosen, by_score);
-      const RecallFronts result = reader_.recall_fronts(
-          memory_, slots, b.streams,
-          [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; }, nullptr);
+      using From = ChunkSearch::From;
+      const TakenRows taken =
+          search.take(order, chosen, by_score, over_recalled ? From::everything : From::store);
+      const RecallFronts result =
+          over_recalled && !taken.empty()
+              ? reader_.chosen_fronts(memory_, b.streams, taken)
+              : reader_.recall_fronts(
+                    memory_, slots, b.streams,
+                    [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; },
+                    nullptr);
       add(b, column, result.fronts, result.recalled_births, ranking, shares);
     };
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,

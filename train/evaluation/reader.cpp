@@ -115,7 +115,6 @@ RecallFronts Reader::recall_fronts(const StreamMemory& memory, const ProjectedSl
                                    const Windows* windows) const {
   if (memory.stored() == 0) return {memory_fronts(slots, streams), {}};
   const float epsilon = model_.config.norm_epsilon;
-  const std::int64_t Q = streams.size(0);
   RecallFronts result;
   Tensor x, xn;
   if (windows) x = embed(windows->tokens);
@@ -131,19 +130,54 @@ RecallFronts Reader::recall_fronts(const StreamMemory& memory, const ProjectedSl
     result.recalled_births.push_back(births.gather(1, order));
     const Tensor rows = memory.long_term(l).hidden.view().index(
         {streams.unsqueeze(1), chosen.rows.gather(1, order)});  // [Q, k, d], padding first
-    const KeyValue start = bos(l, Q);
-    const KeyValue recalled = project_rows(w, model_.config, rms_norm(rows, w.attention_norm, epsilon));
-    FrontRows front{in_a_row({start, recalled, of_streams(slots[index(l)], streams)}, 1)};
-    if (chosen.count.defined()) {  // bos stands right before the first row that is there
-      const Tensor place = (k - chosen.count).view({-1, 1, 1, 1});
-      front.rows.k.scatter_(1, place.expand_as(start.k), start.k);
-      front.rows.v.scatter_(1, place.expand_as(start.v), start.v);
-      front.count = chosen.count + (front.rows.k.size(1) - k);
-    }
-    result.fronts.push_back(std::move(front));
+    const KeyValue behind = of_streams(slots[index(l)], streams);
+    result.fronts.push_back(front(l, rows, chosen.count, &behind));
     if (windows) x = layer(l, x, see(result.fronts.back(), x.size(1)));
   }
   return result;
+}
+
+RecallFronts Reader::chosen_fronts(const StreamMemory& memory, const Tensor& streams,
+                                   const std::vector<ChosenRows>& chosen) const {
+  RecallFronts result;
+  const std::int64_t stored = memory.stored(), newest = memory.updates() * model_.memory.K;
+  for (std::int64_t l = 0; l < model_.config.layers; ++l) {
+    const auto& [rows, count] = chosen[index(l)];
+    const std::int64_t k = rows.size(1);
+    const StreamMemory::LongTerm& store = memory.long_term(l);
+    const Tensor is_slot = rows >= stored;
+    const Tensor in_store = rows.clamp_max(stored - 1), slot = (rows - stored).clamp_min(0);
+    const Tensor stream = streams.unsqueeze(1);
+    // By birth, slots behind long-term rows, padding first.
+    Tensor key = torch::where(is_slot, memory.births(l).index({stream, slot}) + newest,
+                              store.birth.view().index({stream, in_store}));
+    key.masked_fill_(torch::arange(k, key.options()).unsqueeze(0) >= count.unsqueeze(1), -1);
+    const Tensor order = torch::argsort(key, /*stable=*/true, -1, /*descending=*/false);
+    key = key.gather(1, order);
+    result.recalled_births.push_back(torch::where(key < newest, key, torch::full_like(key, -1)));
+    const Tensor hidden = torch::where(is_slot.unsqueeze(2), memory.short_term(l).index({stream, slot}),
+                                       store.hidden.view().index({stream, in_store}))
+                              .gather(1, order.unsqueeze(2).expand({-1, -1, memory.short_term(l).size(2)}));
+    result.fronts.push_back(front(l, hidden, count, nullptr));
+  }
+  return result;
+}
+
+FrontRows Reader::front(std::int64_t l, const Tensor& rows, const Tensor& count,
+                        const KeyValue* behind) const {
+  const LayerWeights& w = weights_.layers[index(l)];
+  const std::int64_t k = rows.size(1);
+  const KeyValue start = bos(l, rows.size(0));
+  const KeyValue recalled =
+      project_rows(w, model_.config, rms_norm(rows, w.attention_norm, model_.config.norm_epsilon));
+  FrontRows all{behind ? in_a_row({start, recalled, *behind}, 1) : in_a_row({start, recalled}, 1)};
+  if (count.defined()) {  // bos stands right before the first row that is there
+    const Tensor place = (k - count).view({-1, 1, 1, 1});
+    all.rows.k.scatter_(1, place.expand_as(start.k), start.k);
+    all.rows.v.scatter_(1, place.expand_as(start.v), start.v);
+    all.count = count + (all.rows.k.size(1) - k);
+  }
+  return all;
 }
 
 Tensor Reader::embed(const Tensor& tokens) const {
@@ -217,7 +251,8 @@ Tensor Reader::logits(const Tensor& hidden) const {
 }
 
 void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t most,
-                      const std::function<bool(const std::vector<std::int64_t>&)>& next) const {
+                      const std::function<bool(const std::vector<std::int64_t>&)>& next,
+                      double temperature) const {
   std::vector<Seen> seen;
   Tensor x = embed(windows.tokens);
   for (std::int64_t l = 0; l < model_.config.layers; ++l) {
@@ -227,7 +262,10 @@ void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t
   const Tensor ends = (windows.lengths - 1).view({-1, 1, 1}).expand({-1, 1, x.size(2)});
   x = x.gather(1, ends);  // [Q, 1, d]
   for (std::int64_t i = 0; i < most; ++i) {
-    const Tensor tokens = logits(x.squeeze(1)).argmax(-1);  // [Q]
+    Tensor scores = logits(x.squeeze(1));  // [Q, V]
+    if (temperature > 0)                   // Gumbel's way to draw
+      scores = scores / temperature - torch::empty_like(scores).exponential_().log();
+    const Tensor tokens = scores.argmax(-1);  // [Q]
     const Tensor host = tokens.to(torch::kCPU);
     const std::int64_t* values = host.const_data_ptr<std::int64_t>();
     if (!next({values, values + host.numel()}) || i + 1 == most) return;
@@ -235,6 +273,14 @@ void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t
     for (std::int64_t l = 0; l < model_.config.layers; ++l)
       x = layer(l, x, seen[index(l)], windows.lengths + i);
   }
+}
+
+Tensor Reader::likeliest(const Fronts& fronts, const Tensor& tokens, const Tensor& places) const {
+  constexpr std::int64_t kAtOnce = 4096;  // logits are large
+  const Tensor rows = read(fronts, tokens).flatten(0, 1).index_select(0, places);
+  std::vector<Tensor> parts;
+  for (const Tensor& part : rows.split(kAtOnce)) parts.push_back(logits(part).argmax(-1));
+  return torch::cat(parts);
 }
 
 std::vector<double> Reader::nll(const Fronts& fronts, const std::vector<std::vector<std::int32_t>>& windows,

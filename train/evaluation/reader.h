@@ -63,13 +63,19 @@ class Reader {
   // these are read layer by layer, each over what the lower ones chose.
   RecallFronts recall_fronts(const StreamMemory& memory, const ProjectedSlots& slots, const Tensor& streams,
                              const ChooseRows& choose, const Windows* windows) const;
+  // bos, chosen long-term rows, chosen short-term rows (ChunkSearch::From::everything): nothing else.
+  RecallFronts chosen_fronts(const StreamMemory& memory, const Tensor& streams,
+                             const std::vector<ChosenRows>& chosen) const;
 
   // [Q, T, d], before the final norm. `normed`: gets each layer's normed input, if wanted.
   Tensor read(const Fronts& fronts, const Tensor& tokens, std::vector<Tensor>* normed = nullptr) const;
-  // The likeliest tokens one after another, up to `most` each. `next` is told the newest of all questions and
-  // says whether to go on.
+  // Tokens one after another, up to `most` each: the likeliest, or drawn at a temperature from the device's
+  // default generator. `next` is told the newest of all questions and says whether to go on.
   void generate(const Fronts& fronts, const Windows& windows, std::int64_t most,
-                const std::function<bool(const std::vector<std::int64_t>&)>& next) const;
+                const std::function<bool(const std::vector<std::int64_t>&)>& next,
+                double temperature = 0) const;
+  // The likeliest token after each of these places [n] of the windows' tokens, which are seen as one row.
+  Tensor likeliest(const Fronts& fronts, const Tensor& tokens, const Tensor& places) const;
   // Mean NLL of each window's tokens from[q] … its end.
   std::vector<double> nll(const Fronts& fronts, const std::vector<std::vector<std::int32_t>>& windows,
                           const std::vector<std::size_t>& from) const;
@@ -83,6 +89,8 @@ class Reader {
   };
 
   KeyValue bos(std::int64_t l, std::int64_t questions) const;
+  // [bos ; rows ; behind], padded in front where count says that not all of the rows [Q, k, d] are there.
+  FrontRows front(std::int64_t l, const Tensor& rows, const Tensor& count, const KeyValue* behind) const;
   Tensor logits(const Tensor& hidden) const;  // [n, d] → [n, V], in float32: bfloat16 would make ties
   Tensor embed(const Tensor& tokens) const;
   Seen see(const FrontRows& front, std::int64_t room) const;

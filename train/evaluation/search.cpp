@@ -62,7 +62,10 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
                          const Tensor& askers, const Tensor& streams)
     : over_everything_(model.memory.recall_over_everything),
       K_(model.memory.K),
-      most_(std::min(model.memory.K0, memory.stored())),
+      most_(memory.stored() == 0
+                ? 0
+                : std::min(model.memory.K0, memory.stored() + (over_everything_ ? memory.slots() : 0))),
+      in_store_(memory.stored()),
       streams_(streams) {
   const std::int64_t L = model.config.layers, Q = streams.size(0), n = memory.updates();
   const auto doubles = torch::TensorOptions(model.device()).dtype(torch::kFloat64);
@@ -86,6 +89,9 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
       by_birth = scored(by_birth, memory.long_term(l).key.view(), births);
       const Tensor rows = torch::arange(births.size(1), births.options()).expand_as(births);
       places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, rows));
+      const Tensor& recent = memory.births(l);
+      const Tensor slots = memory.stored() + torch::arange(recent.size(1), births.options());
+      if (over_everything_) places_.back().scatter_(1, recent, slots.expand_as(recent));
     }
     const Tensor slots =
         rms_norm(memory.short_term(l), model.base.attention_norm[l], model.config.norm_epsilon);
@@ -106,16 +112,16 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
   everything_ = {all_votes / weights, long_term_rows_ + short_term_rows_ > 0};
 }
 
-TakenRows ChunkSearch::take(const Tensor& order, const Tensor& chosen, bool by_score) const {
+TakenRows ChunkSearch::take(const Tensor& order, const Tensor& chosen, bool by_score, From from) const {
   if (most_ == 0) return {};
   bool enough = false;
   const std::int64_t n = order.size(1);
-  TakenRows taken = take_of_best(order, chosen, std::min(n, kLookedAt), by_score, enough);
-  return enough ? taken : take_of_best(order, chosen, n, by_score, enough);
+  TakenRows taken = take_of_best(order, chosen, std::min(n, kLookedAt), by_score, from, enough);
+  return enough ? taken : take_of_best(order, chosen, n, by_score, from, enough);
 }
 
 TakenRows ChunkSearch::take_of_best(const Tensor& order, const Tensor& chosen, std::int64_t chunks,
-                                    bool by_score, bool& enough) const {
+                                    bool by_score, From from, bool& enough) const {
   const Tensor best = order.narrow(1, 0, chunks).unsqueeze(-1);  // [Q, chunks, 1]
   const Tensor too_far =
       (torch::arange(chunks, order.options()).unsqueeze(0) >= chosen.unsqueeze(1)).unsqueeze(-1);
@@ -130,12 +136,15 @@ TakenRows ChunkSearch::take_of_best(const Tensor& order, const Tensor& chosen, s
         sorted.isfinite().flatten(1);  // [Q, chunks · K], in the order in which rows are taken
     const Tensor count = there.cumsum(1);
     Tensor kept = there.logical_and(count <= most_);
-    if (over_everything_) kept = kept.logical_and(stored_[l].gather(1, which).gather(2, offsets).flatten(1));
+    if (over_everything_ && from == From::store)
+      kept = kept.logical_and(stored_[l].gather(1, which).gather(2, offsets).flatten(1));
     const Tensor first =
         torch::argsort(kept.logical_not().to(torch::kInt32), /*stable=*/true, -1, /*descending=*/false)
             .narrow(1, 0, std::min(most_, kept.size(1)));
     const Tensor births = (best * K_ + offsets).flatten(1).gather(1, first);
-    taken.push_back({places_[l].index_select(0, streams_).gather(1, births), kept.sum(1)});
+    Tensor rows = places_[l].index_select(0, streams_).gather(1, births);
+    if (from == From::store) rows = rows.clamp_max(in_store_ - 1);  // behind the count anything may stand
+    taken.push_back({rows, kept.sum(1)});
     full = full.logical_and(count.select(1, count.size(1) - 1) >= most_);
   }
   enough = full.logical_or(chosen <= chunks).all().item<bool>();

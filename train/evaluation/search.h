@@ -23,8 +23,8 @@ struct ChunkVotes {
   Tensor leaders(std::optional<double> margin) const;
 };
 
-// What each layer takes of its store; empty where that is. K0 rows a question unless the store is small, or
-// the model's recall counts short-term rows, or keeps to the leaders.
+// What each layer takes; empty where nothing is stored. K0 rows a question unless there are fewer, or the
+// model's recall counts short-term rows, or keeps to the leaders.
 using TakenRows = std::vector<ChosenRows>;
 
 // total = standardised vote + standardised words over the chunks that are held (memory::with_prior, weight
@@ -46,21 +46,25 @@ class ChunkSearch {
   // What recall puts in order: the store's chunks, or all of them, as the model says.
   const ChunkVotes& competing() const { return over_everything_ ? everything_ : long_term_; }
 
-  // Rows of the store that each layer takes: of `chosen` chunks ([Q], counted from the best in `order`), best
-  // chunk first, until K0 are taken. by_score: the last chunk gives its best-scored rows, else its oldest.
-  TakenRows take(const Tensor& order, const Tensor& chosen, bool by_score) const;
+  // Rows that each layer takes: of `chosen` chunks ([Q], counted from the best in `order`), best chunk first,
+  // until K0 are taken. by_score: the last chunk gives its best-scored rows, else its oldest. `from`: rows of
+  // the store, or also slots of short-term memory, which are numbered behind them; where these compete, they
+  // count among the K0 in either case.
+  enum class From { store, everything };
+  TakenRows take(const Tensor& order, const Tensor& chosen, bool by_score, From from = From::store) const;
 
  private:
   TakenRows take_of_best(const Tensor& order, const Tensor& chosen, std::int64_t chunks, bool by_score,
-                         bool& enough) const;
+                         From from, bool& enough) const;
 
   bool over_everything_;
   std::int64_t K_, most_;  // most_: rows a layer takes
+  std::int64_t in_store_;  // rows of a layer's store
   Tensor streams_;         // [Q]
   std::vector<Tensor>
       scores_;  // [L] of [Q, n, K]: of the rows that compete by birth, −inf where there is none
   std::vector<Tensor> stored_;  // [L] of [Q, n, K], bool: which of them are in the store; if not all are
-  std::vector<Tensor> places_;  // [L] of [S, n · K]: the row of each birth in its stream's store
+  std::vector<Tensor> places_;  // [L] of [S, n · K]: the row of each birth, slots behind those of the store
   ChunkVotes long_term_, everything_;
   Tensor long_term_rows_, short_term_rows_;
 };

@@ -88,6 +88,9 @@ class ChunkMaker {
   // What comes after a chunk of running text that was left there: the chunk written next is about something
   // else. None: it was gone on with (up to update `newest`), or is no running text.
   std::optional<Window> come_back(const ChunkId& id, std::uint32_t newest, std::int64_t length) const;
+  // A passage and, behind it, its questions to be made up (posed.h), as many as fit into `most` tokens. None:
+  // the chunk is no passage, or one that is longer than a chunk.
+  std::optional<Window> pose(const ChunkId& id, Random& random, std::int64_t most) const;
   Window repeat(const ChunkId& id) const;  // the whole chunk, behind the word that asks for it
   // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
   void reread(Window& window, const ChunkId& id) const;

@@ -3,6 +3,7 @@
 
 #include "mplus/train/lessons/chunk_maker.h"
 #include "mplus/train/lessons/cloze.h"
+#include "mplus/train/lessons/posed.h"
 #include "mplus/train/lessons/tokens.h"
 
 namespace mplus::train {
@@ -229,6 +230,27 @@ Window ChunkMaker::what_follows(const ChunkId& id, std::int64_t length) const {
   window.weight.assign(window.tokens.size(), kEach);
   window.asks_to = length;
   return window;
+}
+
+std::optional<Window> ChunkMaker::pose(const ChunkId& id, Random& random, std::int64_t most) const {
+  const Chunk about = chunk(id);
+  if (about.kind != Kind::passage) return std::nullopt;
+  const QuestionSet& set = material_.questions[about.set];
+  const QuestionSet::Passage& passage = set.passages[static_cast<std::size_t>(about.passage)];
+  if (passage.length > options_.length) return std::nullopt;
+  std::vector<std::int32_t> order = questions_on_[about.set][static_cast<std::size_t>(about.passage)];
+  shuffle(order, random);
+  std::vector<std::int32_t> asked = cut(set.tokens, passage.start, passage.length), said;
+  append(asked, material_.tokenizer.encode(kPoseAfterPassage));
+  for (const std::int32_t q : order) {
+    const QuestionSet::Question& question = set.questions[static_cast<std::size_t>(q)];
+    const auto tokens = material_.tokenizer.encode(posed_form({question.question, question.answer}));
+    if (size(said) + size(tokens) > most) break;
+    append(said, tokens);
+  }
+  if (said.empty()) return std::nullopt;
+  const std::int64_t to = size(asked);
+  return asked_and_said(std::move(asked), 0, to, said);
 }
 
 Window ChunkMaker::repeat(const ChunkId& id) const {

@@ -9,7 +9,7 @@ namespace mplus::train {
 namespace {
 
 // Purposes of draws, apart from those of chunks.
-enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat };
+enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat, kPose };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 constexpr double kChangedFirst = 0.5;  // of a chunk's facts those that were changed later
@@ -26,7 +26,8 @@ enum Task : std::uint8_t {
   talk,
   cloze,
   revisit,
-  repeat
+  repeat,
+  pose
 };
 
 Task task_of(Kind kind) {
@@ -67,12 +68,14 @@ Read collate(std::vector<Window> windows, std::vector<std::uint8_t> tasks) {
 }  // namespace
 
 const std::vector<std::string_view>& task_names() {
-  static const std::vector<std::string_view> names = {"plain", "context", "facts",   "passage",
-                                                      "chat",  "rest",    "next",    "unknown",
-                                                      "talk",  "cloze",   "revisit", "repeat"};
-  MPLUS_CHECK(names.size() == repeat + 1, "{} names for {} tasks", names.size(), repeat + 1);
+  static const std::vector<std::string_view> names = {"plain",   "context", "facts",   "passage", "chat",
+                                                      "rest",    "next",    "unknown", "talk",    "cloze",
+                                                      "revisit", "repeat",  "pose"};
+  MPLUS_CHECK(names.size() == pose + 1, "{} names for {} tasks", names.size(), pose + 1);
   return names;
 }
+
+std::uint8_t next_task() { return next_text; }
 
 LessonMaker::LessonMaker(const Material& material, const LessonOptions& options, std::uint64_t seed,
                          std::int64_t steps, const Share& share)
@@ -166,38 +169,50 @@ std::optional<ChunkId> LessonMaker::changed_chunk(ChunkId id, std::uint32_t upda
   return std::nullopt;
 }
 
-// Running text, or a question behind the chunks themselves: what the model can do without its memory.
+// Running text, or a question behind the chunks themselves: what the model can do without its memory. Or
+// questions to be made up, in all streams of a step: these windows are shorter.
 void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
   std::vector<Window> windows;
   std::vector<std::uint8_t> tasks;
+  const auto step = static_cast<std::uint32_t>(lesson.step);
+  const bool poses = plan.context && Random(seed_, {.purpose = kPose, .update = step}).chance(options_.pose);
   // Long windows take the place of several chunks.
-  if (plan.context) lesson.streams = std::max<std::int64_t>(1, options_.streams / 2);
+  if (plan.context && !poses) lesson.streams = std::max<std::int64_t>(1, options_.streams / 2);
   lesson.first = share_.first(lesson.streams);
   for (auto b = static_cast<std::uint32_t>(lesson.first); b < share_.end(lesson.streams); ++b) {
-    Random draw(seed_, {.purpose = kPlain, .update = static_cast<std::uint32_t>(lesson.step), .stream = b});
-    Window all;
-    std::optional<Window> asked;
-    if (plan.context) {
-      const auto n = static_cast<std::uint32_t>(plan.writes);
-      const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = b}, n, draw);
-      const ChunkId any{.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(n)), .stream = b};
-      asked = maker_.ask(changed.value_or(any), n - 1, draw, options_.window, draw.chance(options_.several),
-                         changed ? 1 : kChangedFirst);
-      for (std::uint32_t u = 0; asked && u < n; ++u) {
-        const Chunk chunk = maker_.chunk({.life = plan.life, .update = u, .stream = b});
-        all.tokens.insert(all.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
-      }
-      all.weight.assign(all.tokens.size(), 0);
+    Random draw(seed_, {.purpose = kPlain, .update = step, .stream = b});
+    std::optional<Window> window;
+    std::uint8_t task = plain_text;
+    if (poses) {
+      window = maker_.pose({.life = plan.life, .update = 0, .stream = b}, draw, options_.window);
+      if (window) task = pose;
+    } else if (plan.context) {
+      window = in_window(plan, b, draw);
+      if (window) task = in_context;
     }
-    const Window& last = asked ? *asked : (all = maker_.plain(draw, options_.chunk.length + 1));
-    if (asked) {
-      all.tokens.insert(all.tokens.end(), last.tokens.begin(), last.tokens.end());
-      all.weight.insert(all.weight.end(), last.weight.begin(), last.weight.end());
-    }
-    windows.push_back(std::move(all));
-    tasks.push_back(asked ? in_context : plain_text);
+    windows.push_back(window ? std::move(*window) : maker_.plain(draw, options_.chunk.length + 1));
+    tasks.push_back(task);
   }
   lesson.reads.push_back(collate(std::move(windows), std::move(tasks)));
+}
+
+// All chunks of a memory as text, and a question about one of them. None: there is nothing to ask.
+std::optional<Window> LessonMaker::in_window(const Plan& plan, std::uint32_t stream, Random& draw) const {
+  const auto n = static_cast<std::uint32_t>(plan.writes);
+  const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = stream}, n, draw);
+  const ChunkId any{.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(n)), .stream = stream};
+  const auto asked = maker_.ask(changed.value_or(any), n - 1, draw, options_.window,
+                                draw.chance(options_.several), changed ? 1 : kChangedFirst);
+  if (!asked) return std::nullopt;
+  Window all;
+  for (std::uint32_t u = 0; u < n; ++u) {
+    const Chunk chunk = maker_.chunk({.life = plan.life, .update = u, .stream = stream});
+    all.tokens.insert(all.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+  }
+  all.weight.assign(all.tokens.size(), 0);
+  all.tokens.insert(all.tokens.end(), asked->tokens.begin(), asked->tokens.end());
+  all.weight.insert(all.weight.end(), asked->weight.begin(), asked->weight.end());
+  return all;
 }
 
 Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number) const {

@@ -32,6 +32,7 @@ struct LessonOptions {
   double next = .5;      // of streams that write a document: reads of what follows, not of what was written
   double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
   double several = .5;  // windows with several questions in a row
+  double pose = 0;      // of the steps with passages in the window: questions are made up, not answered
   double revisit = 0;  // reads of living streams that come back to a text left earlier, to see how it went on
   double repeat = 0;   // reads that ask for a chunk word by word
 };
@@ -47,6 +48,7 @@ struct Read {
   std::vector<std::uint8_t> task;        // [B]: index into task_names()
 };
 const std::vector<std::string_view>& task_names();  // plain, context, then what is asked
+std::uint8_t next_task();  // of what follows a document: nothing in particular is asked
 
 enum class MemoryUse { none, fresh, live };
 
@@ -81,6 +83,7 @@ class LessonMaker {
   };
   std::optional<ChunkId> changed_chunk(ChunkId id, std::uint32_t updates, Random& draw) const;
   void fill_context(Lesson& lesson, const Plan& plan) const;
+  std::optional<Window> in_window(const Plan& plan, std::uint32_t stream, Random& draw) const;
   Read read(const Plan& plan, std::int64_t step, std::uint32_t number) const;
 
   LessonOptions options_;

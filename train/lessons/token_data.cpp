@@ -260,6 +260,8 @@ QuestionSet load_questions(const fs::path& file, const io::Tokenizer& tokenizer,
   return load<QuestionSet>(file, tokenizer, options, make_questions);
 }
 
+bool held_out(std::string_view text) { return hash_of(text) % kHeldOutOneIn == 0; }
+
 bool held_out(const TextSet& set, std::int64_t document) {
   return set.hashes.at(static_cast<std::size_t>(document)) % kHeldOutOneIn == 0;
 }

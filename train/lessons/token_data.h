@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mplus/io/tokenizer.h"
@@ -64,6 +65,7 @@ QuestionSet load_questions(const std::filesystem::path& file, const io::Tokenize
 // hash is divisible by 100; all questions on an article whose hash is; a question without a passage by its
 // own text. So the same ones are held out whatever the file, its order, the tokenizer or the run. A file of
 // few long documents may have none.
+bool held_out(std::string_view text);
 bool held_out(const TextSet& set, std::int64_t document);
 bool held_out(const QuestionSet& set, std::int64_t question);
 

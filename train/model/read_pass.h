@@ -20,12 +20,15 @@ struct ReadRequest {
   const StreamMemory* memory = nullptr;   // null: only bos stands in front of the window
   const ProjectedSlots* slots = nullptr;  // of `memory` under the same weights; null: projected by the pass
   Recall recall = {};                     // empty: nothing is recalled
-  bool keep_normed = false;               // for retriever losses
+  // Short-term memory is seen only as far as it is chosen: `recall` chooses among the rows of the store and,
+  // numbered behind them, the slots. Long-term rows stand first, then slots, both by birth.
+  bool over_recalled = false;
+  bool keep_normed = false;  // for retriever losses
 };
 struct ReadResult {
   Tensor hidden;                        // [B, T, d], before the final norm
   std::vector<Tensor> normed;           // [L] of [B, T, d], each layer's normed input, detached; if kept
-  std::vector<Tensor> recalled_births;  // [L] of [B, k], rising; if something was recalled
+  std::vector<Tensor> recalled_births;  // [L] of [B, k], as they stand; if something was recalled
 };
 ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadRequest& request);
 

@@ -109,6 +109,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("revisit", lesson.revisit);
   keys.take("repeat", lesson.repeat);
   keys.take("next", lesson.next);
+  keys.take("pose", lesson.pose);
   keys.take("most_new", lesson.most_new);
   keys.take_list("lives", lesson.lives);
   keys.take("short_chunks", lesson.chunk.short_share);
@@ -148,6 +149,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("recall", stage.step.recall);
   keys.take("right", stage.step.right);
   keys.take("alone", stage.step.alone);
+  keys.take("focus", stage.step.focus);
   keys.take("retriever_loss", stage.step.retriever_loss);
 }
 

@@ -51,9 +51,9 @@ DeviceRead on_device(const Read& read, torch::Device device) {
 }
 
 // Rows of the chunk that holds the answer, then of the distractor, then any: what a good retriever finds, and
-// by chance what a bad one finds.
+// by chance what a bad one finds. Of the store, or of everything, slots numbered behind its rows.
 Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesson& lesson,
-                     const DeviceRead& read, double right, std::int64_t most) {
+                     const DeviceRead& read, double right, std::int64_t most, bool everything) {
   const torch::NoGradGuard constant;
   // Drawn for all streams, whoever has them.
   const auto lots = [&](std::int64_t layers, std::int64_t rows) {
@@ -63,13 +63,19 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
   const Tensor found = lots(1, 1) < right;  // [1, B, 1]
   // For all layers at once: [L, B, m].
   std::vector<Tensor> births;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) births.push_back(memory.long_term(l).birth.view());
+  for (std::int64_t l = 0; l < model.config.layers; ++l) {
+    std::vector<Tensor> rows;
+    if (memory.stored() > 0) rows.push_back(memory.long_term(l).birth.view());
+    if (everything) rows.push_back(memory.births(l));
+    births.push_back(torch::cat(rows, 1));
+  }
+  const std::int64_t there = births.front().size(1);
   const Tensor chunk = torch::stack(births).floor_divide(model.memory.K);
   const Tensor is_wanted =
       (chunk == read.update.unsqueeze(1)).to(torch::kFloat32) * torch::where(found, 2., -1.);
   const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
-                       0.5 * lots(model.config.layers, memory.stored());
-  const Tensor chosen = std::get<1>(score.topk(std::min(most, memory.stored()), -1));
+                       0.5 * lots(model.config.layers, there);
+  const Tensor chosen = std::get<1>(score.topk(std::min(most, there), -1));
   return recall_given(chosen.unbind(0));
 }
 
@@ -128,20 +134,24 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
   const ProjectedSlots slots = memory ? project_slots(model, reading, *memory) : ProjectedSlots{};
   std::vector<Tensor> losses;
   for (const Read& read : lesson.reads) {
-    const DeviceRead asked = on_device(read, device);
+    DeviceRead asked = on_device(read, device);
     ReadRequest request{.tokens = asked.tokens, .memory = memory, .slots = memory ? &slots : nullptr};
     // Which reads recall is drawn on the host: shapes depend on it.
     Random draw(static_cast<std::uint64_t>(lesson.step),
                 {.purpose = kRecalls + static_cast<std::uint32_t>(losses.size())});
-    if (memory && memory->stored() > 0 && draw.chance(options.recall))
+    request.over_recalled = memory && options.focus > 0 && draw.chance(options.focus);
+    if (request.over_recalled)  // a text goes on behind all of short-term memory
+      asked.weight = asked.weight * (asked.task != next_task());
+    if (request.over_recalled || (memory && memory->stored() > 0 && draw.chance(options.recall)))
       request.recall = recall_chunks(
           model, *memory, lesson, asked, options.right,
-          draw.chance(options.alone) ? std::min(model.memory.K, model.memory.K0) : model.memory.K0);
+          draw.chance(options.alone) ? std::min(model.memory.K, model.memory.K0) : model.memory.K0,
+          request.over_recalled);
     request.keep_normed = memory && options.retriever_loss > 0;
     const ReadResult result = read_pass(model, reading, request);
     const Tensor nll = answer_nll(model, result, asked);
     tally.add(nll, asked.weight, asked.task);
-    Tensor loss = (nll * asked.weight).sum() / sum_over(processes, asked.weight.sum());
+    Tensor loss = (nll * asked.weight).sum() / sum_over(processes, asked.weight.sum()).clamp_min(1e-3);
     if (request.keep_normed) {
       std::vector<Tensor> right;
       for (std::int64_t l = 0; l < model.config.layers; ++l)
