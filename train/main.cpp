@@ -36,6 +36,7 @@ std::filesystem::path default_cache() {
 int main(int argc, char** argv) {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to a process that is gone: an error, not the end of this one
   if (argc > 1 && std::string_view(argv[1]) == "evaluate")
     return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
   if (argc > 1 && std::string_view(argv[1]) == "questions")
