@@ -10,6 +10,7 @@
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/why_output.h"
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 
 namespace mplus::cli {
 namespace {
@@ -72,7 +73,7 @@ engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std:
   if (options.json) {
     Json json;
     json["question"] = question;
-    json["answer"] = trimmed(answer.text);
+    json["answer"] = trim(answer.text);
     json.update(answer_json(answer, session.record(), options.why || options.heat));
     put_json(json);
     return answer;

@@ -13,6 +13,7 @@
 #include "mplus/cli/output/why_output.h"
 #include "mplus/cli/session_show.h"
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/io/names.h"
 
 namespace mplus::cli {
@@ -60,14 +61,15 @@ void ChatSession::print(std::string_view text) const {
 }
 
 bool ChatSession::handle(const std::string& line, Interrupt& interrupt) {
-  const std::string text = trimmed(line);
+  const std::string text(trim(line));
   if (text.empty()) return true;
   if (text.front() != '/') {
     say(text, interrupt);
     return true;
   }
   const std::size_t space = std::min(text.find(' '), text.size());
-  return command(std::string_view(text).substr(0, space), trimmed(text.substr(space)), interrupt);
+  return command(std::string_view(text).substr(0, space),
+                 std::string(trim(std::string_view(text).substr(space))), interrupt);
 }
 
 void ChatSession::say(const std::string& message, Interrupt& interrupt) {
@@ -214,7 +216,7 @@ void ChatSession::forget(const std::string& argument) {
   const bool exact = argument.starts_with(flag) || argument.ends_with(flag);
   std::string source = argument;
   if (exact) source.erase(argument.starts_with(flag) ? 0 : argument.size() - flag.size(), flag.size());
-  source = trimmed(source);
+  source = std::string(trim(source));
   print(forget_text(stored("/forget").forget(source, exact), exact));
   answered_ = false;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/file.h"
+#include "mplus/core/text.h"
 #include "mplus/io/json.h"
 
 namespace mplus::io {
@@ -10,13 +11,6 @@ namespace {
 
 constexpr std::string_view kChatMlMark = "<|im_start|>";
 constexpr std::string_view kLlama3Mark = "<|start_header_id|>";
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
-  const std::size_t begin = text.find_first_not_of(kWhiteSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
-}
 
 void append(std::vector<TokenId>& ids, std::span<const TokenId> more) {
   ids.insert(ids.end(), more.begin(), more.end());

@@ -31,10 +31,4 @@ void AnswerStream::write_aside(std::string_view text) {
   if (!put(text)) fail(ErrorCode::io, "standard output: cannot write");
 }
 
-std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
-}
-
 }  // namespace mplus::cli

@@ -26,6 +26,4 @@ class AnswerStream {
   Terminal terminal_ = standard_output();
 };
 
-std::string trimmed(std::string_view text);  // white space at both ends gone
-
 }  // namespace mplus::cli

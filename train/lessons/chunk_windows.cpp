@@ -36,7 +36,7 @@ Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from, std::i
 Window ChunkMaker::question(const std::string& question, const std::string& answer, bool in_chat,
                             Random& random) const {
   if (in_chat) return turn(question, answer, random);
-  std::vector<std::int32_t> asked = material_.tokenizer.encode("Question: " + question + "\nAnswer:");
+  std::vector<std::int32_t> asked = material_.tokenizer.encode(asked_form(question));
   const std::int64_t all = size(asked);
   return asked_and_said(std::move(asked), 0, all, material_.tokenizer.encode(" " + answer + "\n"));
 }

@@ -4,17 +4,13 @@
 
 #include <algorithm>
 
+#include "mplus/core/text.h"
+
 namespace mplus::train {
 namespace {
 
 constexpr std::string_view kQuestion = "Question:", kAnswer = "Answer:";
 constexpr std::size_t kLongestAnswer = 80, kShortestQuestion = 12, kLongestQuestion = 240;  // bytes
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 // The rest of the line, if the line is whole.
 bool take_line(std::string_view& text, std::string_view& line) {
@@ -32,6 +28,10 @@ bool usable(std::string_view question, std::string_view answer, std::string_view
 }
 
 }  // namespace
+
+std::string asked_form(std::string_view question) {
+  return fmt::format("{} {}\n{}", kQuestion, question, kAnswer);
+}
 
 std::string posed_form(const PosedQuestion& posed) {
   return fmt::format(" {}\n{} {}\n\n{}", posed.question, kAnswer, posed.answer, kQuestion);

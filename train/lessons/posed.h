@@ -1,5 +1,5 @@
-// The form in which a model makes up questions on a passage, with their answers, one after another: that of
-// all lessons, so whoever has learned to answer can nearly do it. No torch in here.
+// The form in which lessons ask, and in which a model makes up questions on a passage with their answers, one
+// after another: the same, so whoever has learned to answer can nearly do it. No torch in here.
 #pragma once
 
 #include <string>
@@ -12,6 +12,8 @@ struct PosedQuestion {
   std::string question, answer;
 };
 
+std::string asked_form(
+    std::string_view question);  // "Question: question\nAnswer:", with the answer to follow
 constexpr std::string_view kPoseAfterPassage = "Question:";  // what comes next is made up
 std::string posed_form(const PosedQuestion& posed);          // " question\nAnswer: answer\n\nQuestion:"
 

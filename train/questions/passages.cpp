@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/io/json_lines.h"
 #include "mplus/train/lessons/token_data.h"
 
@@ -16,12 +17,6 @@ constexpr std::string_view kSpace = " \t\r\n";
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0; }
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 // Mostly words and spaces, no marks of a table, of code or of a heading, and it ends as a sentence does.
 bool is_prose(std::string_view paragraph) {

@@ -47,9 +47,9 @@ void QuestionMaker::check(std::span<const std::string> passages, std::vector<Pos
   std::vector<Said> said;
   for (std::size_t i = 0; i < posed.size(); ++i) {
     std::vector<std::int32_t>& window = windows.emplace_back(tokenizer_.encode(passages[i]));
-    for (std::size_t q = 0; q < posed[i].kept.size(); ++q) {  // as lessons ask (ChunkMaker::question)
+    for (std::size_t q = 0; q < posed[i].kept.size(); ++q) {
       if (q > 0) append(window, newline);
-      append(window, tokenizer_.encode("Question: " + posed[i].kept[q].question + "\nAnswer:"));
+      append(window, tokenizer_.encode(asked_form(posed[i].kept[q].question)));
       const std::int64_t from = size(window);
       append(window, tokenizer_.encode(" " + posed[i].kept[q].answer + "\n"));
       said.push_back({i, q, from, size(window)});

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/train/lessons/made/tables.h"
 
 namespace mplus::train::made {
@@ -33,11 +34,6 @@ constexpr std::array<std::string_view, 32> kEndings{"a",   "e",   "o",   "ia",  
 constexpr std::array<std::string_view, 14> kTaken{"bishop", "bremen", "bruno",  "cairo", "camera",
                                                   "clara",  "dublin", "gloria", "jonas", "julia",
                                                   "lisbon", "quito",  "tailor", "turtle"};
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
 
 void capitalise_words(std::string& text, std::size_t begin) {
   for (std::size_t i = begin; i < text.size(); ++i)
@@ -75,7 +71,7 @@ std::string join_continued(std::string_view text) {
   std::string joined;
   for (const std::string_view line : lines(text)) {
     if (line.front() == ' ') joined.back() = ' ';
-    joined += trimmed(line);
+    joined += trim(line);
     joined += '\n';
   }
   return joined;
@@ -102,7 +98,7 @@ Choice Lexicon::parse(std::string_view items) const {
   Choice choice;
   while (!items.empty()) {
     const std::size_t end = std::min(items.find(", "), items.size());
-    std::string_view item = trimmed(items.substr(0, end));
+    std::string_view item = trim(items.substr(0, end));
     items.remove_prefix(std::min(end + 2, items.size()));
     Pattern pattern;
     while (!item.empty()) {
