@@ -106,9 +106,10 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       ->check(CLI::Range(0.0, 1e9).description(""));
   add_choice(
       command, "--read-over", options.read_over,
-      "what of short-term memory a question sees: everything, or only what it recalled, as of the long-term "
-      "store; default: as the delta says",
-      {"everything", "recalled"})
+      "what a question sees: all of short-term memory and what it recalled; only what it recalled, wherever "
+      "that is kept; or that one passage at a time, the newest first, until one answers; default: as the "
+      "delta says",
+      {"everything", "recalled", "in-turn"})
       ->group(group);
   add_choice(
       command, "--search", options.search,
@@ -209,7 +210,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
   if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
   if (!memory.recall_over.empty()) options.recall_over_everything = memory.recall_over == "everything";
   options.recall_margin = memory.recall_margin;
-  if (!memory.read_over.empty()) options.read_over_recalled = memory.read_over == "recalled";
+  if (!memory.read_over.empty()) options.read_over = memory::read_over_from_name(memory.read_over);
   options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
   options.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;

@@ -39,8 +39,8 @@ struct GenerateOptions {
   // Of memory::RecallOptions; unset: as the model says.
   std::optional<bool> recall_over_everything;
   std::optional<double> recall_margin;
-  // Unset: as the model says where a question is asked (ask, say), else no.
-  std::optional<bool> read_over_recalled;
+  // Unset: as the model says where a question is asked (ask, say), else everything.
+  std::optional<memory::ReadOver> read_over;
   const model::ReadTaps* taps = nullptr;  // look into the first pass
   bool why = false;                       // fill Answer::why
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
@@ -60,6 +60,7 @@ struct WhyChunk {
   std::int64_t layers_first = 0;      // in how many layers no chunk scores better
   std::vector<double> layer_votes;    // [L] standardised scores, NaN in a layer that has none of its rows
   bool reread = false;                // its text stood in front of the question
+  bool passed = false;                // it was read before, by itself, and gave no answer
   double weight = 0;                  // its share of what was recalled, mean over layers; all shares sum to 1
   std::vector<double> layer_weights;  // [L] its share in each layer
   std::int64_t rows_recalled = 0;     // over all layers
@@ -74,6 +75,8 @@ struct Answer {
       memory::RecallRule::none;      // as it was done; a strategy of the caller's own: none
   std::vector<WhyChunk> why;         // by falling total
   std::vector<std::int64_t> reread;  // chunks whose text stood in front of the question, oldest first
+  // Chunks that were read before, one at a time, and gave no answer.
+  std::vector<std::int64_t> passed;
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
   std::vector<std::vector<std::int64_t>> seen_births;  // [L], of short-term memory; empty: all of it was seen
   std::int64_t read_tokens = 0;                        // of `tokens`, those the model read back

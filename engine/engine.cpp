@@ -62,7 +62,9 @@ memory::RecallOptions Engine::recall_options() const {
   if (!weights_->memory) return options;
   options.over_everything = weights_->memory->recall_over_everything;
   options.margin = weights_->memory->recall_margin.value_or(memory::kNoMargin);
-  options.read_over_recalled = weights_->memory->read_over_recalled;
+  options.read_over =
+      memory::read_over_from_name(weights_->memory->read_over).value_or(memory::ReadOver::everything);
+  options.most_in_turn = weights_->memory->read_turns;
   return options;
 }
 

@@ -29,12 +29,18 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
     how.search = options.search;
     how.over_everything = options.recall_over_everything.value_or(how.over_everything);
     how.margin = options.recall_margin.value_or(how.margin);
-    how.read_over_recalled = options.read_over_recalled.value_or(false);
-    if (how.read_over_recalled && !how.over_everything)
+    how.read_over = options.read_over.value_or(memory::ReadOver::everything);
+    if (how.read_over != memory::ReadOver::everything && !how.over_everything)
       fail(ErrorCode::invalid_argument,
            "a question can be read over what is recalled alone only where short-term memory competes for "
-           "recall "
-           "(recall over everything)");
+           "recall (recall over everything)");
+    if (how.read_over == memory::ReadOver::in_turn && engine.weights().memory->no_answer.empty())
+      fail(ErrorCode::unsupported,
+           "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
+           "(metadata \"no_answer\")");
+    // What is read again stands in the window beside all of what was recalled.
+    if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
+      how.read_over = memory::ReadOver::recalled;
     recall_ = memory::make_recall(rule_, std::move(how));
   }
 }
@@ -129,6 +135,7 @@ void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_b
   read.scouts_end = scouts_end;
   read.logits_from = logits_from;
   if (!planned_) plan(read);
+  planned_ = true;
   read.taps = options_->taps;
   model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
   recalled_ = cache_.recalled();
@@ -147,6 +154,13 @@ void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_b
 void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
   const model::ReadItem read = item({&token, 1});
   model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
+}
+
+bool Reading::next() {
+  if (!has_next()) return false;
+  recall_->next();
+  cache_.clear();
+  return true;
 }
 
 void Reading::memory_changed() {

@@ -155,8 +155,10 @@ class Session {
              const GenerateOptions& options, const TurnTaken* told);
   using StepFunction =
       std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
-  void generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
-                       const GenerateOptions& options, std::span<const float> next, const StepFunction& step);
+  // False: `may_be_none`, and it says that there is no answer.
+  bool generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
+                       const GenerateOptions& options, std::span<const float> next, const StepFunction& step,
+                       bool may_be_none);
   void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
                    const StepFunction& step);
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.

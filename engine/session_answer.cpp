@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/engine/reading.h"
 #include "mplus/engine/reread.h"
 #include "mplus/engine/session.h"
@@ -21,7 +22,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 // piece.
 class AnswerText {
  public:
-  AnswerText(const Engine& engine, const GenerateOptions& options) : options_(options), stop_(options.stop) {
+  // `no_answer`: an answer that begins so is none, and ends there unseen; empty: whatever comes is one.
+  AnswerText(const Engine& engine, const GenerateOptions& options, std::string_view no_answer)
+      : options_(options), no_answer_(no_answer), stop_(options.stop) {
     if (engine.has_tokenizer())
       decoder_.emplace(engine.tokenizer());  // without one a model speaks in ids alone
   }
@@ -30,7 +33,13 @@ class AnswerText {
     const bool wanted = show(stop_.push(decoder_ ? decoder_->push(id) : ""));
     if (!wanted) reason_ = StopReason::cancelled;
     if (stop_.stopped()) reason_ = StopReason::stop_string;
-    return wanted && !stop_.stopped();
+    return wanted && !stop_.stopped() && !is_none();
+  }
+  bool is_none() const { return !no_answer_.empty() && trim(text_).starts_with(no_answer_); }
+  // Whatever it says, it is the answer.
+  bool stands() {
+    no_answer_ = {};
+    return show("");
   }
   std::string finish() {
     if (decoder_) show(stop_.push(decoder_->finish()));
@@ -40,17 +49,32 @@ class AnswerText {
   StopReason reason() const { return reason_; }
 
  private:
+  // What may still become no answer waits.
   bool show(const std::string& piece) {
     text_ += piece;
-    return piece.empty() || !options_.on_text || options_.on_text(piece);
+    const std::string_view said = trim(text_);
+    if (!no_answer_.empty() && (no_answer_.starts_with(said) || said.starts_with(no_answer_))) return true;
+    const std::string_view unseen = std::string_view(text_).substr(shown_);
+    shown_ = text_.size();
+    return unseen.empty() || !options_.on_text || options_.on_text(unseen);
   }
 
   const GenerateOptions& options_;
+  std::string_view no_answer_;
   StopText stop_;
   std::optional<io::StreamDecoder> decoder_;
   std::string text_;
+  std::size_t shown_ = 0;  // bytes of it
   StopReason reason_ = StopReason::max_tokens;
 };
+
+// The chunk whose rows were read, where it was one.
+std::int64_t chunk_seen(const Answer& answer, std::int64_t K) {
+  for (const auto* lists : {&answer.recalled_births, &answer.seen_births})
+    for (const std::vector<std::int64_t>& births : *lists)
+      if (!births.empty()) return memory::chunk_of(births.front(), K);
+  return -1;
+}
 
 // The options with the prior that the text's own words give.
 GenerateOptions with_words(GenerateOptions options, std::string_view text) {
@@ -65,9 +89,8 @@ GenerateOptions with_words(GenerateOptions options, std::string_view text) {
 GenerateOptions Session::asking(const GenerateOptions& options, std::string_view question) const {
   GenerateOptions asks = with_words(options, question);
   const memory::RecallOptions model = engine_->recall_options();
-  if (!asks.read_over_recalled)
-    asks.read_over_recalled =
-        model.read_over_recalled && asks.recall_over_everything.value_or(model.over_everything);
+  if (!asks.read_over && asks.recall_over_everything.value_or(model.over_everything))
+    asks.read_over = model.read_over;
   return asks;
 }
 
@@ -283,36 +306,54 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     std::copy(logits.begin(), logits.end(), next.begin());
   };
   const auto expected = told ? static_cast<std::int64_t>(told->answer_ids.size()) : options.max_tokens;
-  reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
-                  std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
-  answer.recalled_births = reading.recalled_births();
-  answer.seen_births = reading.seen_births();
-  answer.prefill_seconds = seconds_since(start);
-  answer.recall = reading.rule();
-  if (options.why) answer.why = reading.why(record_);
-  for (WhyChunk& chunk : answer.why)
-    chunk.reread = std::find(answer.reread.begin(), answer.reread.end(), chunk.chunk) != answer.reread.end();
-  const auto decode_start = std::chrono::steady_clock::now();
   const StepFunction step = [&](bool memory_changed, io::TokenId id) {
     if (memory_changed) reading.memory_changed();
     reading.step(id, sink);
     ++answer.read_tokens;
   };
-  if (told) {
-    take_tokens(answer, *told, answer_source, step);
-  } else {
-    generate_tokens(answer, std::move(unread), answer_source, options, next, step);
+  const std::int64_t asked = window_size();
+  for (auto prefill_start = start;; prefill_start = std::chrono::steady_clock::now()) {
+    reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
+                    std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
+    answer.recalled_births = reading.recalled_births();
+    answer.seen_births = reading.seen_births();
+    if (options.why) answer.why = reading.why(record_);
+    const auto decode_start = std::chrono::steady_clock::now();
+    answer.prefill_seconds += std::chrono::duration<double>(decode_start - prefill_start).count();
+    bool answered = true;
+    if (told) {
+      take_tokens(answer, *told, answer_source, step);
+    } else {
+      answered = generate_tokens(answer, unread, answer_source, options, next, step, reading.has_next());
+    }
+    answer.decode_seconds += seconds_since(decode_start);
+    if (answered) break;
+    // Chunks are read in turn, and this one says nothing: as if it had not been read.
+    answer.passed.push_back(chunk_seen(answer, memory_.layout().K));
+    reading.next();
+    rows_.truncate(already_read);
+    window_.erase(window_.begin() + asked, window_.end());
+    answer.tokens.clear();
+    answer.read_tokens = 0;
+  }
+  answer.recall = reading.rule();
+  const auto among = [](const std::vector<std::int64_t>& chunks, std::int64_t chunk) {
+    return std::find(chunks.begin(), chunks.end(), chunk) != chunks.end();
+  };
+  for (WhyChunk& chunk : answer.why) {
+    chunk.reread = among(answer.reread, chunk.chunk);
+    chunk.passed = among(answer.passed, chunk.chunk);
   }
   drop_reread();
-  answer.decode_seconds = seconds_since(decode_start);
   return answer;
 }
 
-void Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
+bool Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
                               const GenerateOptions& options, std::span<const float> next,
-                              const StepFunction& step) {
+                              const StepFunction& step, bool may_be_none) {
   Sampler sampler(options.sampling, engine_->weights().config.vocab);
-  AnswerText text(*engine_, options);
+  const std::string no_answer = may_be_none ? engine_->weights().memory->no_answer : "";
+  AnswerText text(*engine_, options, no_answer);
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16));
   answer.tokens.reserve(expected);
   recent.reserve(recent.size() + expected);
@@ -337,10 +378,14 @@ void Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, s
     const bool full = !engine_->has_memory() && window_size() == engine_->window_tokens();
     if (full) answer.reason = StopReason::context_full;
     const bool spills = push_answer_token(token);
-    if (answer.reason != StopReason::max_tokens || n + 1 == options.max_tokens) break;
+    if (spills && !text.stands()) answer.reason = StopReason::cancelled;  // there is no way back
+    if (text.is_none() || answer.reason != StopReason::max_tokens || n + 1 == options.max_tokens) break;
     step(spills, token.id);
   }
+  const bool none = text.is_none() && answer.reason != StopReason::cancelled;
+  if (!none) text.stands();
   answer.text = text.finish();
+  return !none;
 }
 
 std::vector<std::int64_t> Session::insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,

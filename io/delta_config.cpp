@@ -12,8 +12,9 @@ namespace mplus::io {
 namespace {
 
 constexpr std::string_view kFormatVersion = "1";  // absent means 1
-constexpr const char *kRecallOver = "recall_over", *kReadOver = "read_over";
-constexpr const char *kLongTerm = "long-term", *kEverything = "everything", *kRecalled = "recalled";
+constexpr const char *kRecallOver = "recall_over", *kReadOver = "read_over", *kNoAnswer = "no_answer";
+constexpr const char *kLongTerm = "long-term", *kEverything = "everything", *kRecalled = "recalled",
+                     *kInTurn = "in-turn";
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
 std::string unescaped(std::string_view text) {
@@ -129,11 +130,21 @@ void read_recall(const Fields& fields, MemoryConfig& m) {
   m.recall = fields.text("recall").value_or("");
   m.recall_over_everything = is_second(fields, kRecallOver, kLongTerm, kEverything);
   m.recall_margin = fields.number<double>("recall_margin", 0.0, 1e9);
-  m.read_over_recalled = is_second(fields, kReadOver, kEverything, kRecalled);
-  if (m.read_over_recalled && !m.recall_over_everything)
+  m.read_over = fields.text(kReadOver).value_or("");
+  m.no_answer = fields.text(kNoAnswer).value_or("");
+  m.read_turns = fields.number<std::int64_t>("read_turns", 1, 1000).value_or(m.read_turns);
+  if (m.read_over == kEverything) m.read_over.clear();
+  if (m.read_over.empty()) return;
+  if (m.read_over != kRecalled && m.read_over != kInTurn)
+    fail(ErrorCode::unsupported, "{}: metadata '{}': expected {}, {} or {}, found {}", fields.file(),
+         kReadOver, kEverything, kRecalled, kInTurn, shown(m.read_over));
+  if (!m.recall_over_everything)
     fail(ErrorCode::unsupported,
          "{}: metadata '{}': {} needs '{}' = {}: short-term memory would never be seen", fields.file(),
-         kReadOver, kRecalled, kRecallOver, kEverything);
+         kReadOver, m.read_over, kRecallOver, kEverything);
+  if (m.read_over == kInTurn && m.no_answer.empty())
+    fail(ErrorCode::unsupported, "{}: metadata '{}': {} needs '{}', what says that there is no answer",
+         fields.file(), kReadOver, kInTurn, kNoAnswer);
 }
 
 }  // namespace
@@ -179,10 +190,12 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
   if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
   if (m.recall_over_everything) out.emplace(kRecallOver, kEverything);
-  if (m.read_over_recalled) out.emplace(kReadOver, kRecalled);
+  if (m.read_over == kInTurn) out.emplace("read_turns", fmt::format("{}", m.read_turns));
   for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
   for (const auto& [key, text] : {std::pair{"recall", &m.recall},
+                                  {kReadOver, &m.read_over},
+                                  {kNoAnswer, &m.no_answer},
                                   {"prompt", &m.prompt},
                                   {"stop", &m.stop},
                                   {"chunk_form", &m.chunk_form},

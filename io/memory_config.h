@@ -39,7 +39,9 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   std::string recall;
   bool recall_over_everything = false;  // recall by chunks: short-term rows take part (docs/recall.md)
   std::optional<double> recall_margin;  // how far behind the best a chunk is recalled
-  bool read_over_recalled = false;      // a question sees of short-term memory only what was recalled, too
+  std::string read_over;                // what a question sees (memory::ReadOver); empty: everything
+  std::int64_t read_turns = 3;          // most chunks that are read in turn
+  std::string no_answer;                // what it says where nothing it sees answers
   std::string prompt;
   std::string stop;
   std::string chunk_form;

@@ -44,6 +44,12 @@ std::string_view recall_rule_name(RecallRule rule) {
   return "?";
 }
 
+std::optional<ReadOver> read_over_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kReadOverNames); ++i)
+    if (name == kReadOverNames[i]) return static_cast<ReadOver>(i);
+  return std::nullopt;
+}
+
 std::optional<RecallRule> recall_rule_from_name(std::string_view name) {
   for (const RecallRule rule : kRecallRules)
     if (recall_rule_name(rule) == name) return rule;

@@ -35,6 +35,10 @@ class Recall {
   // Births of the short-term rows that the read sees in this layer, once rows() was called; none: all of
   // them.
   virtual std::optional<std::vector<std::int64_t>> short_term(std::int64_t) const { return std::nullopt; }
+  // Where what was found is read piece by piece (ReadOver::in_turn): whether there is another piece, and on
+  // to it. The read is done again then, with rows() for each layer.
+  virtual bool has_next() const { return false; }
+  virtual void next() {}
   // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those
   // of every row.
   virtual const Votes* votes() const { return nullptr; }
@@ -61,6 +65,15 @@ std::optional<RecallRule> recall_rule_from_name(std::string_view name);
 std::string_view recall_rule_name(RecallRule rule);
 std::string recall_rule_names();  // all of them, for messages
 
+// What a question sees of memory beside bos.
+enum class ReadOver {
+  everything,  // all of short-term memory, and what was recalled: as published
+  recalled,    // of short-term memory, too, only the rows among the K0 of a recall over everything
+  in_turn,     // the same, one chunk at a time, the newest first, until one of them gives an answer
+};
+std::optional<ReadOver> read_over_from_name(std::string_view name);
+inline constexpr std::string_view kReadOverNames[] = {"everything", "recalled", "in-turn"};  // in that order
+
 struct RecallOptions {
   VoteOptions vote;
   double prior_weight = 1;           // λ of hybrid
@@ -74,9 +87,10 @@ struct RecallOptions {
   // of what they are ordered by are not recalled: beside a clear winner they only distract. Chunks given to
   // oracle always are.
   double margin = kNoMargin;
-  // With over_everything: of short-term memory a read sees only the rows that are among the K0. What happens
-  // to be there beside them distracts more than what is recalled.
-  bool read_over_recalled = false;
+  // All but `everything` are for the rules that put chunks in order, but vector, with over_everything. What
+  // stands beside the chunk that answers distracts, and a chunk that says the same of another time more so.
+  ReadOver read_over = ReadOver::everything;
+  std::int64_t most_in_turn = 3;  // chunks, of those within the margin
 };
 
 std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});

@@ -23,6 +23,7 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
   json["decode_seconds"] = answer.decode_seconds;
   json["recall"] = memory::recall_rule_name(answer.recall);
   json["reread"] = reread_json(answer.reread, record);
+  json["passed"] = answer.passed;
   if (with_why) json["why"] = why_json(answer.why, record);
   return json;
 }

@@ -70,6 +70,7 @@ std::string numbers_of(const engine::WhyChunk& chunk) {
                         plural(std::ssize(chunk.layer_votes), "layer"));
   text += fmt::format(", weight {:.2f}; {:.0f} tokens recalled, {:.0f} in short-term memory", chunk.weight,
                       a_layer(chunk, chunk.rows_recalled), a_layer(chunk, chunk.rows_short_term));
+  if (chunk.passed) text += "; read first, and gave no answer";
   return chunk.reread ? text + "; read again" : text;
 }
 
@@ -97,7 +98,7 @@ std::string why_text(const std::vector<engine::WhyChunk>& why, const engine::Rec
   int number = 0;
   int place_by_vote = 0;
   for (const engine::WhyChunk& chunk : why) {
-    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0) continue;
+    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0 && !chunk.passed) continue;
     text += fmt::format("  {}. {}\n", ++number,
                         terminal.styled(Style::bold, places(record, chunk.chunk, chunk.spans)));
     const std::string passage = one_line(excerpt(record, chunk.spans), terminal.width - kIndent);
@@ -112,7 +113,7 @@ std::string heat_text(const std::vector<engine::WhyChunk>& why) {
   std::string text;
   int place_by_vote = 0, number = 0;
   for (const engine::WhyChunk& chunk : why) {
-    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0) continue;
+    if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0 && !chunk.passed) continue;
     text += fmt::format("  {:>2}. |", ++number);
     for (const double z : chunk.layer_votes)
       text += std::isnan(z) ? "·" : kShades[static_cast<int>(std::clamp(std::ceil(z), 0.0, 4.0))];
@@ -153,6 +154,7 @@ Json why_json(const std::vector<engine::WhyChunk>& why, const engine::Record& re
     json["rows_recalled"] = chunk.rows_recalled;
     json["rows_short_term"] = chunk.rows_short_term;
     json["reread"] = chunk.reread;
+    json["passed"] = chunk.passed;
     json["layer_weights"] = chunk.layer_weights;
     json["layer_votes"] = Json::array();
     for (const double z : chunk.layer_votes) json["layer_votes"].push_back(std::isnan(z) ? Json() : Json(z));

@@ -159,8 +159,8 @@ memory::Prior Asker::prior(const std::string& question) const {
   };
 }
 
-engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words, bool asks,
-                                            Observation& seen) const {
+engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words,
+                                            memory::ReadOver read_over, Observation& seen) const {
   const memory::RecallRule chosen = rule(column);
   engine::GenerateOptions options;
   options.max_tokens = max_tokens_;
@@ -168,8 +168,7 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
     options.prior = prior(words);
   memory::RecallOptions how = engine_.recall_options();
-  how.read_over_recalled &= asks;
-  options.read_over_recalled = how.read_over_recalled;
+  how.read_over = options.read_over.emplace(read_over);
   how.seed = io::xxh3(std::as_bytes(std::span(words)));
   how.chunks = seen.gold;
   options.recall_strategy = [chosen, how, &seen] {
@@ -187,7 +186,7 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     return none;
   }
   seen.want_rank = wants_rank(column);
-  engine::GenerateOptions options = read_options(column, question, true, seen);
+  engine::GenerateOptions options = read_options(column, question, engine_.recall_options().read_over, seen);
   if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
     options.recall_strategy = nullptr;
     options.recall = rule(column);
@@ -229,7 +228,7 @@ Asked Asker::go_on(const Column& column, const std::string& given_text, std::spa
     seen.want_rank = wants_rank(column);
     nll = scene_->session
               ->score(ids, {.scouts_end = std::ssize(given),
-                            .read = read_options(column, given_text, false, seen)})
+                            .read = read_options(column, given_text, memory::ReadOver::everything, seen)})
               .nll;
     if (!seen.gold.empty() && engine_.layout().has_long_term()) {
       asked.recalled = seen.recalled_mean();
@@ -272,9 +271,12 @@ Asked Asker::choose(const Column& column, const std::string& question,
     std::vector<double> nll;  // of tokens 1 …
     if (column.sees == Sees::memory) {
       Observation seen;
+      // What is scored is read once.
+      memory::ReadOver over = engine_.recall_options().read_over;
+      if (over == memory::ReadOver::in_turn) over = memory::ReadOver::recalled;
       nll = scene_->session
                 ->score(ids, {.scouts_end = static_cast<std::int64_t>(prompt.size()),
-                              .read = read_options(column, question, true, seen)})
+                              .read = read_options(column, question, over, seen)})
                 .nll;
     } else {
       nll = (column.base_model() ? *base_reader_ : *delta_reader_).score(ids);

@@ -49,6 +49,8 @@ class ObservedRecall final : public memory::Recall {
   std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
     return inner_->short_term(layer);
   }
+  bool has_next() const override { return inner_->has_next(); }
+  void next() override { inner_->next(); }
   const memory::Votes* votes() const override { return inner_->votes(); }
   std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }
 

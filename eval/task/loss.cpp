@@ -150,8 +150,8 @@ class LmLoss final : public Task {
           engine::ScoreOptions options{
               .scouts_end = asking,
               .read = asker_->read_options(
-                  column, run_->engine.tokenizer().decode(ids.first(static_cast<std::size_t>(asking))), false,
-                  seen)};
+                  column, run_->engine.tokenizer().decode(ids.first(static_cast<std::size_t>(asking))),
+                  memory::ReadOver::everything, seen)};
           sample["nll"] = mean_from(scene.session->score(ids, options).nll, asking);
           if (!seen.gold.empty()) sample["recalled"] = seen.recalled_mean();
         } else {

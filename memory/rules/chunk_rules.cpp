@@ -1,5 +1,6 @@
 // consensus, hybrid, words, oracle, vector: chunks in order, every layer takes its rows of the best.
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "mplus/core/error.h"
@@ -30,6 +31,7 @@ class ChunkRecall final : public Recall {
       votes_ = with_words(votes_on_all(context, memory, scout), prior);
     }
     order_ = order_of(votes_, options_.margin);
+    if (options_.read_over == ReadOver::in_turn) take_turns();
   }
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
@@ -37,9 +39,11 @@ class ChunkRecall final : public Recall {
     if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
     const auto l = static_cast<std::size_t>(layer);
     if (seen_.empty()) seen_.resize(static_cast<std::size_t>(memory.layout().layers));
-    if (found_) return found_->rows(layer, order_, &seen_[l]);
+    const std::span<const std::int64_t> order =
+        turns_.empty() ? std::span(order_) : std::span(turns_).subspan(turn_, 1);
+    if (found_) return found_->rows(layer, order, &seen_[l]);
     const std::vector<std::int64_t> taken =
-        take_by_chunk(rows_of(layer), order_, memory.layout().K, memory.layout().K0);
+        take_by_chunk(rows_of(layer), order, memory.layout().K, memory.layout().K0);
     // Long-term rows are numbered first.
     const std::int64_t stored = scored_.at(l).rows();
     std::vector<std::int64_t> recalled;
@@ -53,9 +57,12 @@ class ChunkRecall final : public Recall {
   }
 
   std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
-    if (!options_.read_over_recalled || recent_.empty() || seen_.empty()) return std::nullopt;
+    if (options_.read_over == ReadOver::everything || recent_.empty() || seen_.empty()) return std::nullopt;
     return seen_[static_cast<std::size_t>(layer)];
   }
+
+  bool has_next() const override { return turn_ + 1 < turns_.size(); }
+  void next() override { ++turn_; }
 
   const Votes* votes() const override { return &votes_; }
   std::span<const ScoredRows> scores() const override {
@@ -63,6 +70,15 @@ class ChunkRecall final : public Recall {
   }
 
  private:
+  // Given chunks as they were given, then those that come first by vote, the newest first: of two that say
+  // different things about the same, the newer is right.
+  void take_turns() {
+    turns_.assign(order_.begin(), order_.begin() + std::min(std::ssize(order_), options_.most_in_turn));
+    const auto given = rule_ == RecallRule::oracle ? std::min(std::ssize(options_.chunks), std::ssize(turns_))
+                                                   : std::ptrdiff_t{0};
+    std::sort(turns_.begin() + given, turns_.end(), std::greater<std::int64_t>());
+  }
+
   void score_recent(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
     if (!options_.over_everything || rule_ == RecallRule::vector) return;
     for (std::int64_t l = 0; l < memory.layout().layers; ++l)
@@ -119,6 +135,8 @@ class ChunkRecall final : public Recall {
   std::vector<ScoredRows> recent_;       // [L], short-term rows; empty where they take no part
   Votes votes_;
   std::vector<std::int64_t> order_;
+  std::vector<std::int64_t> turns_;  // chunks to be read one at a time; empty: all of order_ together
+  std::size_t turn_ = 0;
   std::vector<std::vector<std::int64_t>> seen_;  // [L], births of the short-term rows among the K0
 };
 

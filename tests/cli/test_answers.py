@@ -3,7 +3,7 @@ import json
 import signal
 import time
 
-from program import TinyModelTest, main, story
+from program import TinyModelTest, main, story, with_metadata
 
 
 class Answers(TinyModelTest):
@@ -92,6 +92,37 @@ class Answers(TinyModelTest):
                                                            "--read-over", "recalled", *self.model))
         for options in (("--read-over", "nothing"), ("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing")):
             self.assertIn(options[0], self.error("ask", "Where?", "--memory", memory, *options, *self.model, expect=2))
+
+    def test_chunks_may_be_read_in_turn(self):
+        memory = self.memory(story(600, 1))
+
+        def ask(no_answer, *options, turns=3, read=self.report):
+            delta = self.folder / "in-turn.safetensors"
+            with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer, read_turns=str(turns))
+            return read("ask", "Where?", "--memory", memory, "-n", "8", *options, "-m", self.base, "--delta", delta)
+
+        why = ask("never said", "--why")["why"]
+        turns = sorted((c["chunk"] for c in why[:3]), reverse=True)  # the newest first
+        own = [ask("never said", "--recall", "oracle", "--recall-chunks", chunk)["text"] for chunk in turns]
+        self.assertEqual(len(set(own)), 3, "the chunks must be told apart by what is said")
+        first = ask("never said", "--why")
+        self.assertEqual((first["text"], first["passed"]), (own[0], []))
+        self.assertEqual({c["chunk"] for c in first["why"] if c["rows_recalled"]} - {turns[0]}, set())
+        # What the newest says is no answer: the next one's is given, and nothing of the first is seen.
+        second = ask(own[0].strip(), "--why")
+        self.assertEqual((second["text"], second["passed"]), (own[1], turns[:1]))
+        self.assertEqual([c["chunk"] for c in second["why"] if c["passed"]], turns[:1])
+        shown = ask(own[0].strip(), read=self.run_program).stdout.decode()
+        self.assertEqual(shown.strip(), own[1].strip())
+        self.assertIn("gave no answer", ask(own[0].strip(), "--why", read=self.run_program).stdout.decode())
+        # The last one's is given, whatever it says; so is one that only begins like no answer.
+        only = ask("never said", turns=1)["text"]
+        self.assertEqual(ask(only.strip(), turns=1)["text"], only)
+        self.assertEqual(ask(own[0].strip() + " of that", read=self.run_program).stdout.decode().strip(), own[0].strip())
+        both = ask(own[0].strip(), "--reread", "1")
+        self.assertEqual(both["passed"], [])
+        self.assertIn("no_answer", self.error("ask", "Where?", "--memory", memory, "--recall-over", "everything", "--read-over", "in-turn",
+                                              *self.model))
 
     def test_why_tells_layers_and_heat(self):
         memory = self.memory(story(400, 1))

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from program import ORDINARY_USER, PROGRAM, TinyModelTest, main, read_safetensors, story
+from program import ORDINARY_USER, PROGRAM, TinyModelTest, main, read_safetensors, story, with_metadata
 
 
 class SessionTest(TinyModelTest):
@@ -172,6 +172,22 @@ class Changing(SessionTest):
             if name not in answers:
                 self.assertEqual(ours[name], theirs[name], name)
         self.assertIn("equal, bit for bit", self.session("verify", "once", "--replay", *self.model).stdout.decode())
+
+    def test_turns_that_read_chunks_in_turn_replay_bit_for_bit(self):
+        document = self.file("a.txt", story(900, 1))
+        lines = ["Where is the lamp?", "And the boat?", "And then?"]
+        no_answer, plain = "never said", None
+        for name in ("answered", "passed"):
+            delta = self.folder / f"{name}.safetensors"
+            with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer)
+            self.model = ("-m", self.base, "--delta", delta, "-t", "2")
+            self.remember(document, "--session", name)
+            answers = self.answers(lines, "--session", name)
+            if not plain:
+                plain, no_answer = answers, answers[0]["text"].strip()[:4]
+        self.assertEqual([a["passed"] for a in plain], [[], [], []])
+        self.assertTrue(answers[0]["passed"])
+        self.assertIn("equal, bit for bit", self.session("verify", "passed", "--replay", *self.model).stdout.decode())
 
     def test_later_answers_that_recalled_the_source_are_listed(self):
         self.remember(self.file("a.txt", story(900, 1)))

@@ -38,7 +38,7 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_EQ(m.stop, "\n");
   EXPECT_EQ(m.recall, "consensus");
   EXPECT_TRUE(m.recall_over_everything);
-  EXPECT_TRUE(m.read_over_recalled);
+  EXPECT_EQ(m.read_over, "recalled");
   EXPECT_EQ(m.chunk_form, "filled");
   EXPECT_TRUE(m.chat_trained);
   EXPECT_EQ(m.vote_top, 8);
@@ -55,7 +55,9 @@ TEST(DeltaConfig, WhatIsWrittenReadsTheSame) {
   m.vote_top = 16;
   m.recall_over_everything = true;
   m.recall_margin = 0.75;
-  m.read_over_recalled = true;
+  m.read_over = "in-turn";
+  m.read_turns = 5;
+  m.no_answer = "I do not know.";
   m.chat_trained = true;
   m.prompt = "back\\slash \\n stays, tab\t, cr\r, newline\n{q} é \\";
   const std::vector<std::string> names = {"model.layers.0.self_attn.q_proj.lora_A.decoder_adapter.weight",
@@ -98,6 +100,10 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
                      with_metadata({{"K", "2"}, {"N", "4"}, {"read_over", "nothing"}}));
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'read_over'", "needs 'recall_over'"),
                      with_metadata({{"K", "2"}, {"N", "4"}, {"read_over", "recalled"}}));
+  EXPECT_MPLUS_ERROR(
+      ErrorCode::unsupported, ("metadata 'read_over'", "needs 'no_answer'"),
+      with_metadata({{"K", "2"}, {"N", "4"}, {"recall_over", "everything"}, {"read_over", "in-turn"}}));
+  refused("read_turns", "0");
   EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("metadata 'K'", "nothing"), with_metadata({{"N", "4"}}));
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'format_version'", "1", "2"),
                      with_metadata({{"K", "2"}, {"N", "4"}, {"format_version", "2"}}));

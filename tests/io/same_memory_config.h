@@ -27,7 +27,9 @@ inline void expect_same(const MemoryConfig& a, const MemoryConfig& b) {
   EXPECT_EQ(a.recall, b.recall);
   EXPECT_EQ(a.recall_over_everything, b.recall_over_everything);
   EXPECT_EQ(a.recall_margin, b.recall_margin);
-  EXPECT_EQ(a.read_over_recalled, b.read_over_recalled);
+  EXPECT_EQ(a.read_over, b.read_over);
+  EXPECT_EQ(a.read_turns, b.read_turns);
+  EXPECT_EQ(a.no_answer, b.no_answer);
   EXPECT_EQ(a.prompt, b.prompt);
   EXPECT_EQ(a.stop, b.stop);
   EXPECT_EQ(a.chunk_form, b.chunk_form);

@@ -253,7 +253,7 @@ TEST_F(SearchTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
         how.chunks = {39};
         for (const auto& seen : recall(memory, rule, how, question).seen)
           EXPECT_FALSE(seen) << "not asked for";
-        how.read_over_recalled = true;
+        how.read_over = ReadOver::recalled;
         how.search.search = Search::exact;
         const Result exact = recall(memory, rule, how, question);
         how.search.search = Search::two_level;
@@ -273,6 +273,52 @@ TEST_F(SearchTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
         }
       }
   EXPECT_TRUE(some);
+}
+
+TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
+  const Memory memory = written(40);
+  const std::int64_t K = memory.layout().K;
+  const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
+  for (const RecallRule rule : kRules)
+    for (const Search search : {Search::exact, Search::two_level}) {
+      RecallOptions how = options(kAll, 0);
+      how.over_everything = true;
+      how.search.search = search;
+      how.read_over = ReadOver::in_turn;
+      how.most_in_turn = 4;
+      how.chunks = {3, 20};
+      const Question asked(1);
+      const std::unique_ptr<Recall> recall = make_recall(rule, how);
+      recall->plan(context, memory,
+                   rule == RecallRule::words ? std::span<const LayerQueries>() : std::span(asked.scout),
+                   &prior);
+      std::vector<std::int64_t> expected = recall->votes()->order();
+      if (rule == RecallRule::oracle) {  // given ones first, as they were given
+        std::erase_if(expected, [](std::int64_t chunk) { return chunk == 3 || chunk == 20; });
+        expected.insert(expected.begin(), {3, 20});
+      }
+      expected.resize(4);
+      std::sort(expected.begin() + (rule == RecallRule::oracle ? 2 : 0), expected.end(), std::greater<>());
+      for (std::size_t turn = 0; turn < expected.size(); ++turn) {
+        std::set<std::int64_t> chunks;
+        std::int64_t rows = 0;
+        for (std::int64_t l = 0; l < kLayers; ++l) {
+          for (const RecalledRow& row :
+               recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)])) {
+            chunks.insert(chunk_of(row.birth, K));
+            ++rows;
+          }
+          const auto seen = recall->short_term(l);
+          ASSERT_TRUE(seen);
+          for (const std::int64_t birth : *seen) chunks.insert(chunk_of(birth, K));
+          rows += std::ssize(*seen);
+        }
+        EXPECT_EQ(chunks, std::set{expected[turn]});
+        EXPECT_EQ(rows, kLayers * K);
+        ASSERT_EQ(recall->has_next(), turn + 1 < expected.size());
+        if (recall->has_next()) recall->next();
+      }
+    }
 }
 
 TEST_F(SearchTest, ChunksFarBehindTheBestAreNotRecalled) {

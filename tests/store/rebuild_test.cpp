@@ -71,7 +71,7 @@ TEST_F(RebuildTest, TurnsReadOverWhatTheyRecalledReplayBitForBit) {
   options.max_tokens = words_.window_tokens() + 10;
   options.recall = memory::RecallRule::consensus;
   options.recall_over_everything = true;
-  options.read_over_recalled = true;
+  options.read_over = memory::ReadOver::recalled;
   Store store(folder_);
   {
     StoredSession session(store, words_, "notes", Access::write, {.seed = 5, .state_every = 3});

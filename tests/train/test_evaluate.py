@@ -112,6 +112,27 @@ class SameAsTheEngine(Evaluation):
             for report in ("engine", "trainer"):
                 shutil.rmtree(self.folder / report)
 
+    def test_chunks_read_in_turn(self):
+        plain = self.delta
+        fields = {"recall_over": "everything", "read_over": "in-turn"}
+        options = ("mixed", "--samples", "6", "--distances", "0,3,12", "--lengths", "4k")
+        columns = "mplus,words-recall,hybrid,reread,oracle-recall"
+        said = ""
+        for no_answer in ("never said", None):
+            self.delta = self.folder / "other.safetensors"
+            with_metadata(plain, self.delta, **fields, no_answer=no_answer or said)
+            self.model = ("-m", self.base, "--delta", self.delta, "-t", "2")
+            engine, trainer = self.both(*options, columns=columns)
+            self.check(engine, trainer)
+            outputs = [s["output"].strip() for s in engine.values() if s["column"] == "hybrid" and s.get("output", "").strip()]
+            if no_answer:
+                first = [output[0] for output in outputs]
+                said = max(sorted(set(first)), key=first.count)  # what begins most answers
+                before = first.count(said)
+            for report in ("engine", "trainer"):
+                shutil.rmtree(self.folder / report)
+        self.assertLess(sum(output.startswith(said) for output in outputs), before)
+
     def test_a_part_of_a_plan(self):
         for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):
             done = self.trainer("--out", "answers.jsonl", "--part", part)

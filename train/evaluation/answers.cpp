@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/train/model/upload.h"
 
 namespace mplus::train {
@@ -75,8 +76,24 @@ void AnswerQueue::finish() {
 void AnswerQueue::answer(Group& group) {
   const Fronts fronts = joined(std::move(group.fronts));
   group.questions.front().from > 0 ? score(fronts, group.questions) : generate(fronts, group.questions);
-  for (const Waiting& question : group.questions) file_.add(question.answer);
+  for (Waiting& question : group.questions) put(std::move(question));
   group = {};
+}
+
+void AnswerQueue::put(Waiting question) {
+  if (question.turns == 1) return file_.add(question.answer);
+  const std::string key = question.answer.at("key");
+  std::vector<Waiting>& reads = in_turn_[key];
+  const std::int64_t turns = question.turns;
+  reads.push_back(std::move(question));
+  if (std::ssize(reads) < turns) return;
+  std::sort(reads.begin(), reads.end(), [](const Waiting& a, const Waiting& b) { return a.turn < b.turn; });
+  const auto answers = [&](const Waiting& read) {
+    return !trim(read.answer.at("output").get_ref<const std::string&>()).starts_with(no_answer_);
+  };
+  const auto first = std::find_if(reads.begin(), reads.end(), answers);
+  file_.add((first == reads.end() ? reads.back() : *first).answer);
+  in_turn_.erase(key);
 }
 
 void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {

@@ -34,16 +34,19 @@ struct Waiting {
   Ids window;
   std::size_t from = 0;  // score the tokens from here on; 0: answer
   AnswerJson answer;     // what is known of it already
+  // Chunks are read in turn: this is one of so many reads, and the first that gives an answer counts.
+  std::int64_t turn = 0, turns = 1;
 };
 
 class AnswerQueue {
  public:
-  // `at_once`: questions read in one pass.
+  // `at_once`: questions read in one pass. `no_answer`: what says that there is none.
   AnswerQueue(const Reader& reader, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              torch::Device device, std::size_t at_once, AnswerFile& file)
+              const std::string& no_answer, torch::Device device, std::size_t at_once, AnswerFile& file)
       : reader_(reader),
         plan_(plan),
         tokenizer_(tokenizer),
+        no_answer_(no_answer),
         device_(device),
         at_once_(at_once),
         file_(file) {}
@@ -59,13 +62,17 @@ class AnswerQueue {
   void answer(Group& group);
   void score(const Fronts& fronts, std::vector<Waiting>& questions);
   void generate(const Fronts& fronts, std::vector<Waiting>& questions);
+  void put(Waiting question);
 
   const Reader& reader_;
   const EvaluationPlan& plan_;
   const io::Tokenizer& tokenizer_;
+  std::string no_answer_;
   torch::Device device_;
   std::size_t at_once_;
   AnswerFile& file_;
+  std::map<std::string, std::vector<Waiting>>
+      in_turn_;                  // by key: reads of questions not all of which are done
   std::map<int, Group> groups_;  // read together: windows of a kind (scored, short, long)
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -17,7 +18,44 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::ptrdiff_t kSearched = 32;  // questions whose scores are held at a time
+constexpr std::ptrdiff_t kSearched = 32;                // questions whose scores are held at a time
+enum class ReadOver { everything, recalled, in_turn };  // memory::ReadOver
+
+ReadOver read_over(const io::MemoryConfig& memory) {
+  return memory.read_over.empty()        ? ReadOver::everything
+         : memory.read_over == "in-turn" ? ReadOver::in_turn
+                                         : ReadOver::recalled;
+}
+
+// Chunks that each question reads in turn, as the engine does (ChunkRecall in memory/rules).
+struct Turns {
+  std::vector<std::vector<std::int64_t>> chunks;  // [Q]
+  std::size_t most = 0;
+  // The chunk of each question at this turn, its last one where it has fewer: [Q, 1].
+  Tensor at(std::size_t turn, torch::Device device) const {
+    std::vector<std::int64_t> out;
+    for (const auto& own : chunks) out.push_back(own[std::min(turn, own.size() - 1)]);
+    return upload(out, {std::ssize(out), 1}, torch::kInt64, device);
+  }
+};
+
+// The first chosen[q] chunks of order [Q, n]; given[q] of them stay where they are, the others come newest
+// first.
+Turns turns_of(const Tensor& order, const Tensor& chosen, const std::vector<std::int64_t>& given,
+               std::int64_t most) {
+  const Tensor best = order.narrow(1, 0, std::min(most, order.size(1))).to(torch::kCPU).contiguous();
+  const Tensor counts = chosen.to(torch::kCPU, torch::kInt64).contiguous();
+  Turns turns;
+  for (std::int64_t q = 0; q < best.size(0); ++q) {
+    const std::int64_t* row = best.const_data_ptr<std::int64_t>() + q * best.size(1);
+    const std::int64_t n =
+        std::clamp<std::int64_t>(counts.const_data_ptr<std::int64_t>()[q], 1, best.size(1));
+    std::vector<std::int64_t>& own = turns.chunks.emplace_back(row, row + n);
+    std::sort(own.begin() + std::min(n, given[static_cast<std::size_t>(q)]), own.end(), std::greater<>());
+    turns.most = std::max(turns.most, own.size());
+  }
+  return turns;
+}
 
 std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
   return fmt::format("{}/{}/{}/{}", memory, column, written, id);
@@ -104,15 +142,15 @@ class StreamGroup {
     std::vector<Due>& due = at->second;
     const auto asks =
         std::stable_partition(due.begin(), due.end(), [](const Due& d) { return d.question().goes_on(); });
-    const auto ask_all = [&](auto begin, auto end, bool over_recalled) {
+    const auto ask_all = [&](auto begin, auto end, ReadOver over) {
       while (begin != end) {
         const auto next = begin + std::min(end - begin, kSearched);
-        ask_batch(make_batch({begin, next}, memory_.updates(), device()), slots, over_recalled);
+        ask_batch(make_batch({begin, next}, memory_.updates(), device()), slots, over);
         begin = next;
       }
     };
-    ask_all(due.begin(), asks, false);
-    ask_all(asks, due.end(), model_.memory.read_over_recalled);
+    ask_all(due.begin(), asks, ReadOver::everything);
+    ask_all(asks, due.end(), read_over(model_.memory));
   }
 
  private:
@@ -146,29 +184,42 @@ class StreamGroup {
     return upload(slots, {L, S, drop}, torch::kInt64, device());
   }
 
-  void ask_batch(const Batch& b, const ProjectedSlots& slots, bool over_recalled) {
+  void ask_batch(const Batch& b, const ProjectedSlots& slots, ReadOver over) {
     const Fronts short_term = reader_.memory_fronts(slots, b.streams);
     std::vector<Tensor> normed;
     reader_.read(short_term, b.asking.tokens, &normed);
     const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
     normed.clear();
     const Shares shares = right_shares(model_, b, search);
-    if (wants("stm")) add(b, "stm", short_term, {}, {}, shares);
+    if (wants("stm")) add(b, "stm", {short_term, {}}, {}, shares);
     // Chunks in order, and how many of them may be recalled.
     const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
                               const Tensor& ranking, bool by_score) {
       if (!wants(column)) return;
       using From = ChunkSearch::From;
-      const TakenRows taken =
-          search.take(order, chosen, by_score, over_recalled ? From::everything : From::store);
-      const RecallFronts result =
-          over_recalled && !taken.empty()
+      if (over == ReadOver::in_turn && memory_.stored() > 0 && column != "reread") {
+        std::vector<std::int64_t> given;
+        for (const Due& due : b.due)
+          given.push_back(column == "oracle-recall" ? std::ssize(due.question().gold) : 0);
+        const Turns turns = turns_of(order, chosen, given, model_.memory.read_turns);
+        for (std::size_t turn = 0; turn < turns.most; ++turn)
+          add(b, column,
+              reader_.chosen_fronts(memory_, b.streams,
+                                    search.take(turns.at(turn, device()), torch::ones_like(chosen), by_score,
+                                                From::everything)),
+              ranking, shares, turn, &turns);
+        return;
+      }
+      const bool alone = over != ReadOver::everything;
+      const TakenRows taken = search.take(order, chosen, by_score, alone ? From::everything : From::store);
+      add(b, column,
+          alone && !taken.empty()
               ? reader_.chosen_fronts(memory_, b.streams, taken)
               : reader_.recall_fronts(
                     memory_, slots, b.streams,
                     [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; },
-                    nullptr);
-      add(b, column, result.fronts, result.recalled_births, ranking, shares);
+                    nullptr),
+          ranking, shares);
     };
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
                               bool by_score) {
@@ -176,8 +227,7 @@ class StreamGroup {
     };
     const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
       if (!wants(column)) return;
-      const RecallFronts result = reader_.recall_fronts(memory_, slots, b.streams, choose, windows);
-      add(b, column, result.fronts, result.recalled_births, {}, shares);
+      add(b, column, reader_.recall_fronts(memory_, slots, b.streams, choose, windows), {}, shares);
     };
     const ChunkVotes& votes = search.competing();
     const ChunkVotes& all = search.everything();
@@ -218,9 +268,12 @@ class StreamGroup {
     return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
   }
 
-  void add(const Batch& b, const std::string& column, const Fronts& fronts, const std::vector<Tensor>& births,
-           const Tensor& ranking, const Shares& shares) {
-    const Tensor recalled = births.empty() ? Tensor() : recalled_shares(model_, b, births);
+  // With `turns` it is one of several reads, of those questions that have so many.
+  void add(const Batch& b, const std::string& column, const RecallFronts& read, const Tensor& ranking,
+           const Shares& shares, std::size_t turn = 0, const Turns* turns = nullptr) {
+    const Fronts& fronts = read.fronts;
+    const Tensor recalled =
+        read.recalled_births.empty() ? Tensor() : recalled_shares(model_, b, read.recalled_births);
     const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
     std::vector<Waiting> waiting;
     std::vector<std::int64_t> rows;  // of the fronts
@@ -229,6 +282,8 @@ class StreamGroup {
       const PlannedQuestion& question = due.question();
       if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
       if (column == "reread" && question.goes_on()) continue;
+      const std::size_t of = turns ? turns->chunks[static_cast<std::size_t>(q)].size() : 1;
+      if (turn >= of) continue;
       std::span<const std::int64_t> best;
       if (order.defined())
         best = {order.data_ptr<std::int64_t>() + q * order.size(1), static_cast<std::size_t>(order.size(1))};
@@ -244,7 +299,8 @@ class StreamGroup {
       }
       Ids window = question.prompt;
       if (column == "reread") window = with_text(*due.planned, best, question);
-      waiting.push_back({std::move(window), question.scored_from, std::move(answer)});
+      waiting.push_back({std::move(window), question.scored_from, std::move(answer),
+                         static_cast<std::int64_t>(turn), static_cast<std::int64_t>(of)});
       rows.push_back(q);
     }
     if (waiting.empty()) return;
@@ -299,7 +355,8 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
   const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
   const Reader reader(model);
-  AnswerQueue queue(reader, plan, tokenizer, model.device(), static_cast<std::size_t>(at_once), answers);
+  AnswerQueue queue(reader, plan, tokenizer, model.memory.no_answer, model.device(),
+                    static_cast<std::size_t>(at_once), answers);
   const auto start = std::chrono::steady_clock::now();
   const auto share = [&](std::int64_t part) {
     return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);

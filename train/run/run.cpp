@@ -8,6 +8,7 @@
 #include "mplus/core/error.h"
 #include "mplus/io/hash.h"
 #include "mplus/io/text_side.h"
+#include "mplus/train/lessons/made_facts.h"
 #include "mplus/train/model/device.h"
 #include "mplus/train/model/load.h"
 #include "mplus/train/model/new_delta.h"
@@ -42,6 +43,8 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
   Model model =
       load_model({.model = config.model, .delta = begins ? std::nullopt : std::optional(config.delta)}).model;
   if (begins) begin_delta(model, config.memory, config.seed);
+  for (const StageConfig& stage : config.stages)
+    if (stage.lesson.unknown > 0) model.memory.no_answer = unknown_answer();
   model.memory.chat_trained |= trains_chat(config);
   place(model, device, device.is_cuda() ? torch::kBFloat16 : torch::kFloat32);
   return model;
