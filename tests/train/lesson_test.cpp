@@ -327,6 +327,57 @@ TEST(TrainLessons, ChangedFactsAreAskedForByChoice) {
   EXPECT_GT(share_of(1), share_of(0) + .2);
 }
 
+// Given a chunk that does not tell what is asked for, the answer is that there is none.
+TEST(TrainLessons, QuestionsThatGoAstrayHaveNoAnswer) {
+  LessonOptions options = small_lessons();
+  options.chunk.kinds.assign(kKinds, 0);
+  options.chunk.kinds[static_cast<std::size_t>(Kind::facts)] = .7;
+  options.chunk.kinds[static_cast<std::size_t>(Kind::chat)] = .3;
+  options.chunk.document = 0;
+  options.unknown = options.talk = options.reread = 0;
+  options.focus = 1;
+  const ChunkMaker chunks(shared(), options.chunk, 9);
+  const auto asks = [](const Chunk& chunk, const std::string& text) {
+    return std::any_of(chunk.facts.begin(), chunk.facts.end(), [&](const MadeFact& fact) {
+      return std::any_of(fact.questions.begin(), fact.questions.end(),
+                         [&](const std::string& question) { return text.find(question) != text.npos; });
+    });
+  };
+  for (const double astray : {0., 1.}) {
+    options.astray = astray;
+    const LessonMaker maker(shared(), options, 9, 60);
+    int total = 0, left = 0;
+    for (std::int64_t step = 0; step < 60; ++step) {
+      const Lesson lesson = maker.lesson(step);
+      if (lesson.memory != MemoryUse::fresh || lesson.writes.size() < 3) continue;
+      for (const Read& read : lesson.reads) {
+        EXPECT_TRUE(read.focused);
+        for (std::size_t b = 0; b < read.update.size(); ++b, ++total) {
+          const std::span tokens =
+              std::span(read.tokens)
+                  .subspan(b * static_cast<std::size_t>(read.T), static_cast<std::size_t>(read.T));
+          const std::string text = shared().tokenizer.decode({tokens.begin(), tokens.end()});
+          if (text.find(unknown_answer()) == text.npos) continue;
+          ++left;
+          ASSERT_GE(read.update[b], 0);
+          EXPECT_EQ(read.distractor[b], -1);
+          ChunkId id{.life = (1u << 31) + static_cast<std::uint32_t>(step),
+                     .update = static_cast<std::uint32_t>(read.update[b]),
+                     .stream = static_cast<std::uint32_t>(b)};
+          EXPECT_FALSE(asks(chunks.chunk(id), text)) << text;
+          bool told = false;
+          for (id.update = 0; id.update < lesson.writes.size(); ++id.update)
+            told |= asks(chunks.chunk(id), text);
+          EXPECT_TRUE(told) << text;
+        }
+      }
+    }
+    EXPECT_GT(total, 40);
+    if (astray == 0) EXPECT_EQ(left, 0);
+    else EXPECT_GT(left, total / 2);
+  }
+}
+
 TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {
   const LessonMaker maker(shared(), small_lessons(), 9, 200);
   std::int64_t updates = 0;

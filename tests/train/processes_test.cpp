@@ -183,7 +183,7 @@ TEST(TrainProcesses, OneKilledTheOtherStopsAndTheCheckpointGoesOn) {
     Trainer run(recipe, out, 2, {"--checkpoint-minutes", "0"});
     wait_for_step(out, 8);
     run[1].signal(SIGKILL);
-    run[0].signal(SIGPIPE);  // a write to the one that is gone brings it, which depends on the moment
+    run[0].signal(SIGPIPE);          // a write to the one that is gone brings it, which depends on the moment
     constexpr double kNoticed = 10;  // seconds; the connection breaks at once
     EXPECT_EQ(run[0].wait(kNoticed), 1);
     EXPECT_NE(run[0].errors().find("process 0 of 2"), std::string::npos) << run[0].errors();

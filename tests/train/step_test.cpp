@@ -32,14 +32,14 @@ struct Reached {
   bool write, read, query, encoder_query;
 };
 
-Reached reached_by(const StepOptions& options) {
+Reached reached_by(const StepOptions& options, const Lesson& lesson = small_lesson()) {
   Model model = tiny_model(torch::kFloat64);
   for (const Parameter& p : parameters(model))
     if (p.part != Part::base) p.tensor->requires_grad_();
   std::optional<StreamMemory> live;
   Tally tally(torch::kCPU);
   torch::manual_seed(1);
-  lesson_loss(model, small_lesson(), options, live, tally).backward();
+  lesson_loss(model, lesson, options, live, tally).backward();
   const auto has_gradient = [](const Tensor& x) {
     return x.grad().defined() && x.grad().abs().max().item<double>() > 0;
   };
@@ -92,21 +92,23 @@ TEST(TrainStep, OneChunkMayBeRecalledAlone) {
 
 TEST(TrainStep, AFocusedReadReachesTheWritesOfWhatItSees) {
   StepOptions options;
-  options.focus = options.right = 1;
-  const Reached reached = reached_by(options);
+  options.right = 1;
+  Lesson lesson = small_lesson();
+  for (Read& read : lesson.reads) read.focused = true;
+  const Reached reached = reached_by(options, lesson);
   EXPECT_TRUE(reached.write && reached.read);
-  const auto loss = [](double focus) {
+  const auto loss = [&](bool focused) {
     const torch::NoGradGuard constant;
     const Model model = tiny_model(torch::kFloat64);
+    for (Read& read : lesson.reads) read.focused = focused;
     StepOptions how;
-    how.focus = focus;
     how.right = how.alone = 1;
     std::optional<StreamMemory> live;
     Tally tally(torch::kCPU);
     torch::manual_seed(1);
-    return lesson_loss(model, small_lesson(), how, live, tally).item<double>();
+    return lesson_loss(model, lesson, how, live, tally).item<double>();
   };
-  EXPECT_NE(loss(1), loss(0)) << "the other chunk was seen, too";
+  EXPECT_NE(loss(true), loss(false)) << "the other chunk was seen, too";
 }
 
 TEST(TrainStep, BothRetrieverLossesReachTheirQueries) {

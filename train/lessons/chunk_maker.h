@@ -78,6 +78,8 @@ class ChunkMaker {
   // The earlier chunk that tells a fact which this one tells with another value, if it has room for it.
   std::optional<ChunkId> changed_by(const ChunkId& id) const;
 
+  bool tell_the_same(const ChunkId& a, const ChunkId& b) const;  // some fact, be it with another value
+
   // A question about a chunk with the answer that holds after update `newest`, several in a row where
   // `several` and room for them in `most` tokens. Facts that a later chunk changed come first by chance
   // `changed_first`. None: there is nothing to ask.
@@ -94,6 +96,8 @@ class ChunkMaker {
   Window repeat(const ChunkId& id) const;  // the whole chunk, behind the word that asks for it
   // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
   void reread(Window& window, const ChunkId& id) const;
+  // Of a window that asks: the first question alone, and that there is no answer.
+  void leave_unanswered(Window& window) const;
   // About what no chunk tells, half of them things of the kinds and names that this life's chunks tell of.
   Window ask_unknown(std::uint32_t life, Random& random) const;
   Window talk(

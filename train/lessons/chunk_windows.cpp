@@ -1,4 +1,6 @@
 // The windows of ChunkMaker: what is read and asked about chunks.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "mplus/train/lessons/chunk_maker.h"
@@ -273,6 +275,28 @@ void ChunkMaker::reread(Window& window, const ChunkId& id) const {
   window.weight.insert(window.weight.begin() + window.asks_from, again.size(), 0.f);
   window.asks_from += size(again);
   window.asks_to += size(again);
+}
+
+bool ChunkMaker::tell_the_same(const ChunkId& a, const ChunkId& b) const {
+  const Chunk one = chunk(a), other = chunk(b);
+  return std::any_of(one.facts.begin(), one.facts.end(), [&](const MadeFact& fact) {
+    return std::any_of(other.facts.begin(), other.facts.end(),
+                       [&](const MadeFact& its) { return its.key == fact.key; });
+  });
+}
+
+void ChunkMaker::leave_unanswered(Window& window) const {
+  const auto answer = std::find(window.weight.begin(), window.weight.end(), 1.f) - window.weight.begin();
+  const bool in_chat = answer > window.asks_to;  // the opening of the reply stands between
+  window.tokens.resize(static_cast<std::size_t>(answer));
+  window.weight.resize(static_cast<std::size_t>(answer));
+  if (in_chat) {
+    append(window.tokens, material_.tokenizer.encode(unknown_answer()));
+    append(window.tokens, material_.chat->close_assistant());
+  } else {
+    append(window.tokens, material_.tokenizer.encode(fmt::format(" {}\n", unknown_answer())));
+  }
+  window.weight.resize(window.tokens.size(), 1);
 }
 
 Window ChunkMaker::ask_unknown(std::uint32_t life, Random& random) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "mplus/core/error.h"
 
@@ -9,7 +10,7 @@ namespace mplus::train {
 namespace {
 
 // Purposes of draws, apart from those of chunks.
-enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat, kPose };
+enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat, kPose, kFocus };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
 constexpr double kChangedFirst = 0.5;  // of a chunk's facts those that were changed later
@@ -226,6 +227,7 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
         .chance(share);
   };
   const bool again = chance(kReread, options_.reread), repeats = chance(kRepeat, options_.repeat);
+  const bool focused = chance(kFocus, options_.focus);
   for (auto b = static_cast<std::uint32_t>(share_.first(options_.streams)); b < share_.end(options_.streams);
        ++b) {
     Random draw(seed_,
@@ -293,12 +295,24 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
                               .update = static_cast<std::uint32_t>(right ? window->update : other),
                               .stream = b});
     }
+    const bool asks = task == facts || task == passage || task == chat || task == cloze;
+    const auto written = [&](std::int64_t update) {
+      return ChunkId{.life = plan.life, .update = static_cast<std::uint32_t>(update), .stream = b};
+    };
+    if (focused && !again && asks && other >= 0 && draw.chance(options_.astray) &&
+        maker_.kind(written(other)) == asked_kind &&
+        !maker_.tell_the_same(written(other), written(window->update))) {
+      maker_.leave_unanswered(*window);
+      window->update = std::exchange(other, -1);
+      task = unknown;
+    }
     distractors.push_back(other);
     tasks.push_back(task);
     windows.push_back(std::move(*window));
   }
   Read read = collate(std::move(windows), std::move(tasks));
   read.distractor = std::move(distractors);
+  read.focused = focused;
   return read;
 }
 

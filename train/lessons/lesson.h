@@ -29,7 +29,9 @@ struct LessonOptions {
   double talk = .03;     // turns that ask for nothing, where there is a chat template
   double unknown = .05;  // questions on what was never written
   double changed = 0;    // questions on facts that were told with another value later, beside those by chance
-  double next = .5;      // of streams that write a document: reads of what follows, not of what was written
+  double focus = 0;    // reads that see of short-term memory, too, no more than what they are given to recall
+  double astray = 0;   // questions in such reads that are given another chunk: there is no answer in it
+  double next = .5;    // of streams that write a document: reads of what follows, not of what was written
   double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
   double several = .5;  // windows with several questions in a row
   double pose = 0;      // of the steps with passages in the window: questions are made up, not answered
@@ -46,6 +48,7 @@ struct Read {
   std::vector<std::int64_t> update;      // [B]: whose chunk holds the answer; −1: none
   std::vector<std::int64_t> distractor;  // [B]: another update, of the same kind where there is one; −1
   std::vector<std::uint8_t> task;        // [B]: index into task_names()
+  bool focused = false;                  // it sees nothing of short-term memory but what it recalls
 };
 const std::vector<std::string_view>& task_names();  // plain, context, then what is asked
 std::uint8_t next_task();  // of what follows a document: nothing in particular is asked

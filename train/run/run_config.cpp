@@ -104,6 +104,8 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("older", lesson.older);
   keys.take("unknown", lesson.unknown);
   keys.take("changed", lesson.changed);
+  keys.take("focus", lesson.focus);
+  keys.take("astray", lesson.astray);
   keys.take("talk", lesson.talk);
   keys.take("reread", lesson.reread);
   keys.take("revisit", lesson.revisit);
@@ -149,8 +151,10 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("recall", stage.step.recall);
   keys.take("right", stage.step.right);
   keys.take("alone", stage.step.alone);
-  keys.take("focus", stage.step.focus);
   keys.take("retriever_loss", stage.step.retriever_loss);
+  if (lesson.astray > 0 &&
+      stage.step.retriever_loss > 0)  // which would be told that the wrong chunk is right
+    keys.wrong("astray", "0 where retriever_loss is not");
 }
 
 void read_retriever(Keys& keys, RetrieverStageOptions& options) {

@@ -139,7 +139,7 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     // Which reads recall is drawn on the host: shapes depend on it.
     Random draw(static_cast<std::uint64_t>(lesson.step),
                 {.purpose = kRecalls + static_cast<std::uint32_t>(losses.size())});
-    request.over_recalled = memory && options.focus > 0 && draw.chance(options.focus);
+    request.over_recalled = memory && read.focused;
     if (request.over_recalled)  // a text goes on behind all of short-term memory
       asked.weight = asked.weight * (asked.task != next_task());
     if (request.over_recalled || (memory && memory->stored() > 0 && draw.chance(options.recall)))

@@ -17,7 +17,6 @@ struct StepOptions {
   double recall = .85;        // reads of living streams that recall; the others see short-term memory only
   double right = .85;         // of these: the chunk that holds the answer is recalled, else only others
   double alone = 0;           // and of these: no more rows than one chunk has
-  double focus = 0;           // reads that see of short-term memory, too, no more than what they recall
   double retriever_loss = 0;  // weight of the paper's retriever losses on short-term rows
   double gradient = 1;        // steps with gradient through their writes; the others train reading alone
 };
