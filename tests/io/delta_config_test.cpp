@@ -38,7 +38,9 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_EQ(m.stop, "\n");
   EXPECT_EQ(m.recall, "consensus");
   EXPECT_TRUE(m.recall_over_everything);
-  EXPECT_EQ(m.read_over, "recalled");
+  EXPECT_EQ(m.read_over, "in-turn");
+  EXPECT_EQ(m.read_turns, 3);
+  EXPECT_EQ(m.no_answer, "I do not know.");
   EXPECT_EQ(m.chunk_form, "filled");
   EXPECT_TRUE(m.chat_trained);
   EXPECT_EQ(m.vote_top, 8);
