@@ -43,20 +43,14 @@ int main(int argc, char** argv) {
     return mplus::train::questions_command(argc - 1, argv + 1, stop);
   if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
   CLI::App app{
-      "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term "
-      "memory.\n"
-      "CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see "
-      "docs/training.md\n"
-      "and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed), "
-      "checkpoint.safetensors and,\n"
-      "after each stage, delta.safetensors, which `mplus --delta` reads, with a folder base where the base "
-      "is\n"
-      "trained, too. Started again with the same DIR, a run goes on where it stopped; Ctrl-C stops it after "
-      "the step\n"
-      "and saves. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train questions "
-      "--help` "
-      "how\n"
-      "questions are made up to train with, `mplus-train plot --help` how a log is drawn."};
+      "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term\n"
+      "memory. CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see\n"
+      "docs/training.md and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed),\n"
+      "checkpoint.safetensors and, after each stage, delta.safetensors, which `mplus --delta` reads, with\n"
+      "a folder base where the base is trained, too. Started again with the same DIR, a run goes on where\n"
+      "it stopped; Ctrl-C stops it after the step and saves. `mplus-train evaluate --help` tells how a\n"
+      "delta is measured, `mplus-train questions --help` how questions are made up to train with,\n"
+      "`mplus-train plot --help` how a log is drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;

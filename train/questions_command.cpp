@@ -10,15 +10,11 @@ namespace mplus::train {
 
 int questions_command(int argc, char** argv, const std::atomic<bool>& stop) {
   CLI::App app{
-      "Makes up questions on texts that have none, for recipes to train with. The delta must have learned to "
-      "pose\n"
-      "questions (train/recipes/asker.toml): with a passage before it, it asks and answers. Questions are "
-      "kept "
-      "whose\n"
-      "answer stands in the passage and is what the model, asked again, says first. FILE gets JSON lines "
-      "like "
-      "any other\n"
-      "file of questions; a recipe names it under [[questions]]."};
+      "Makes up questions on texts that have none, for recipes to train with. The delta must have learned\n"
+      "to pose questions (train/recipes/asker.toml): with a passage before it, it asks and answers.\n"
+      "Questions are kept whose answer stands in the passage and is what the model, asked again, says\n"
+      "first. FILE gets JSON lines like any other file of questions; a recipe names it under\n"
+      "[[questions]]."};
   app.name("mplus-train questions");
   MakeQuestionsOptions options;
   options.stop = &stop;
