@@ -31,7 +31,7 @@ class ChunkRecall final : public Recall {
       votes_ = with_words(votes_on_all(context, memory, scout), prior);
     }
     order_ = order_of(votes_, options_.margin);
-    if (options_.read_over == ReadOver::in_turn) take_turns();
+    if (options_.read_over == ReadOver::in_turn && !recent_.empty()) take_turns();
   }
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
