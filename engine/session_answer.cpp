@@ -3,11 +3,10 @@
 #include <chrono>
 
 #include "mplus/core/error.h"
-#include "mplus/core/text.h"
+#include "mplus/engine/answer_text.h"
 #include "mplus/engine/reading.h"
 #include "mplus/engine/reread.h"
 #include "mplus/engine/session.h"
-#include "mplus/engine/stop_text.h"
 
 namespace mplus::engine {
 namespace {
@@ -17,56 +16,6 @@ constexpr std::size_t kPenaltyTokens = 64;  // a repetition penalty looks this f
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-// Text that comes out of a generation: ids become characters, stop strings end it, the caller sees every
-// piece.
-class AnswerText {
- public:
-  // `no_answer`: an answer that begins so is none, and ends there unseen; empty: whatever comes is one.
-  AnswerText(const Engine& engine, const GenerateOptions& options, std::string_view no_answer)
-      : options_(options), no_answer_(no_answer), stop_(options.stop) {
-    if (engine.has_tokenizer())
-      decoder_.emplace(engine.tokenizer());  // without one a model speaks in ids alone
-  }
-  // False: the answer ends here, for `reason()`.
-  bool push(io::TokenId id) {
-    const bool wanted = show(stop_.push(decoder_ ? decoder_->push(id) : ""));
-    if (!wanted) reason_ = StopReason::cancelled;
-    if (stop_.stopped()) reason_ = StopReason::stop_string;
-    return wanted && !stop_.stopped() && !is_none();
-  }
-  bool is_none() const { return !no_answer_.empty() && trim(text_).starts_with(no_answer_); }
-  // Whatever it says, it is the answer.
-  bool stands() {
-    no_answer_ = {};
-    return show("");
-  }
-  std::string finish() {
-    if (decoder_) show(stop_.push(decoder_->finish()));
-    show(stop_.finish());
-    return std::move(text_);
-  }
-  StopReason reason() const { return reason_; }
-
- private:
-  // What may still become no answer waits.
-  bool show(const std::string& piece) {
-    text_ += piece;
-    const std::string_view said = trim(text_);
-    if (!no_answer_.empty() && (no_answer_.starts_with(said) || said.starts_with(no_answer_))) return true;
-    const std::string_view unseen = std::string_view(text_).substr(shown_);
-    shown_ = text_.size();
-    return unseen.empty() || !options_.on_text || options_.on_text(unseen);
-  }
-
-  const GenerateOptions& options_;
-  std::string_view no_answer_;
-  StopText stop_;
-  std::optional<io::StreamDecoder> decoder_;
-  std::string text_;
-  std::size_t shown_ = 0;  // bytes of it
-  StopReason reason_ = StopReason::max_tokens;
-};
 
 // The chunk whose rows were read, where it was one.
 std::int64_t chunk_seen(const Answer& answer, std::int64_t K) {
@@ -352,8 +301,9 @@ bool Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, s
                               const GenerateOptions& options, std::span<const float> next,
                               const StepFunction& step, bool may_be_none) {
   Sampler sampler(options.sampling, engine_->weights().config.vocab);
-  const std::string no_answer = may_be_none ? engine_->weights().memory->no_answer : "";
-  AnswerText text(*engine_, options, no_answer);
+  // Without a tokenizer a model speaks in ids alone.
+  AnswerText text(engine_->has_tokenizer() ? &engine_->tokenizer() : nullptr, options,
+                  may_be_none ? engine_->weights().memory->no_answer : "");
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16));
   answer.tokens.reserve(expected);
   recent.reserve(recent.size() + expected);

@@ -1,0 +1,38 @@
+// Text that comes out of a generation: ids become characters, stop strings end it, the caller sees every
+// piece. Where an answer may turn out to be none, what could become that is held back until it is known.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "mplus/engine/answer.h"
+#include "mplus/engine/stop_text.h"
+#include "mplus/io/tokenizer.h"
+
+namespace mplus::engine {
+
+class AnswerText {
+ public:
+  // `tokenizer`: null where there are ids alone. `options` must outlive it. `no_answer`: an answer that
+  // begins so is none, and ends there unseen; empty: whatever comes is one.
+  AnswerText(const io::Tokenizer* tokenizer, const GenerateOptions& options, std::string no_answer);
+
+  bool push(io::TokenId id);  // false: the answer ends here, for reason()
+  StopReason reason() const { return reason_; }
+  bool is_none() const;
+  bool stands();  // whatever it says, it is the answer; false: nobody wants to see more
+  std::string finish();
+
+ private:
+  bool show(const std::string& piece);
+
+  const GenerateOptions& options_;
+  std::string no_answer_;
+  StopText stop_;
+  std::optional<io::StreamDecoder> decoder_;
+  std::string text_;
+  std::size_t shown_ = 0;  // bytes of it
+  StopReason reason_ = StopReason::max_tokens;
+};
+
+}  // namespace mplus::engine

@@ -1,0 +1,79 @@
+#include "mplus/engine/answer_text.h"
+
+#include <gtest/gtest.h>
+
+#include "../io/tokenizer_fixtures.h"
+
+namespace mplus::engine {
+namespace {
+
+class AnswerTextTest : public ::testing::Test {
+ protected:
+  AnswerTextTest() {
+    options_.stop = {"\n"};
+    options_.on_text = [this](std::string_view piece) {
+      shown_ += piece;
+      return shown_.size() < 20;
+    };
+  }
+
+  // Says it byte by byte, as far as it is wanted.
+  void say(AnswerText& text, std::string_view said) {
+    for (const char c : said)
+      if (!text.push(static_cast<unsigned char>(c))) return;
+  }
+  AnswerText begin(const std::string& no_answer) { return {&tokenizer_, options_, no_answer}; }
+
+  const io::Tokenizer tokenizer_ = io::test::TinyTokenizer().load();
+  std::string shown_;
+  GenerateOptions options_;
+};
+
+TEST_F(AnswerTextTest, EveryPieceIsSeenAtOnce) {
+  AnswerText text = begin("");
+  say(text, " I do");
+  EXPECT_EQ(shown_, " I do");
+  say(text, " not know.\nmore");
+  EXPECT_EQ(text.reason(), StopReason::stop_string);
+  EXPECT_FALSE(text.is_none());
+  EXPECT_EQ(text.finish(), " I do not know.");
+  EXPECT_EQ(shown_, " I do not know.");
+}
+
+TEST_F(AnswerTextTest, NoAnswerIsNeverSeen) {
+  AnswerText text = begin("I do not know.");
+  say(text, " I do not know. But");
+  EXPECT_TRUE(text.is_none());
+  EXPECT_EQ(text.finish(), " I do not know.") << "it went on";
+  EXPECT_EQ(shown_, "");
+}
+
+TEST_F(AnswerTextTest, WhatOnlyBeginsLikeItIsSeenOnceThatIsKnown) {
+  AnswerText text = begin("I do not know.");
+  say(text, " I do not k");
+  EXPECT_EQ(shown_, "");
+  say(text, "eep");
+  EXPECT_EQ(shown_, " I do not keep");
+  EXPECT_FALSE(text.is_none());
+  EXPECT_EQ(text.finish(), " I do not keep");
+}
+
+TEST_F(AnswerTextTest, WhatMustStandIsSeen) {
+  AnswerText text = begin("I do not know.");
+  say(text, " I do not");
+  EXPECT_TRUE(text.stands());
+  EXPECT_EQ(shown_, " I do not");
+  say(text, " know.\n");
+  EXPECT_FALSE(text.is_none());
+  EXPECT_EQ(text.finish(), shown_);
+}
+
+TEST_F(AnswerTextTest, ACallerWhoHasSeenEnoughEndsIt) {
+  AnswerText text = begin("I do not know.");
+  say(text, "twenty letters and more");
+  EXPECT_EQ(text.reason(), StopReason::cancelled);
+  EXPECT_EQ(shown_.size(), 20u);
+}
+
+}  // namespace
+}  // namespace mplus::engine
