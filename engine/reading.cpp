@@ -156,11 +156,10 @@ void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
   model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
 }
 
-bool Reading::next() {
-  if (!has_next()) return false;
+void Reading::next() {
+  MPLUS_CHECK(has_next(), "nothing more to read in turn");
   recall_->next();
   cache_.clear();
-  return true;
 }
 
 void Reading::memory_changed() {

@@ -26,7 +26,7 @@ class Reading {
   void step(io::TokenId token, const model::LogitsSink& sink);
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return recall_ && recall_->has_next(); }
-  bool next();
+  void next();
   // Decides what to recall with these tokens; otherwise prefill does, with its own.
   void plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before

@@ -71,8 +71,8 @@ class AnswerQueue {
   torch::Device device_;
   std::size_t at_once_;
   AnswerFile& file_;
-  std::map<std::string, std::vector<Waiting>>
-      in_turn_;                  // by key: reads of questions not all of which are done
+  // By key: questions that are read in turn, not all of whose reads are done.
+  std::map<std::string, std::vector<Waiting>> in_turn_;
   std::map<int, Group> groups_;  // read together: windows of a kind (scored, short, long)
 };
 

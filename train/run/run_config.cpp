@@ -152,8 +152,8 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("right", stage.step.right);
   keys.take("alone", stage.step.alone);
   keys.take("retriever_loss", stage.step.retriever_loss);
-  if (lesson.astray > 0 &&
-      stage.step.retriever_loss > 0)  // which would be told that the wrong chunk is right
+  // The retriever would be told that the wrong chunk is right.
+  if (lesson.astray > 0 && stage.step.retriever_loss > 0)
     keys.wrong("astray", "0 where retriever_loss is not");
 }
 
