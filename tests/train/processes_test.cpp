@@ -17,6 +17,7 @@
 
 #include "mplus/core/file.h"
 #include "mplus/io/json.h"
+#include "mplus/io/memory_config.h"
 #include "tiny_files.h"
 
 namespace mplus::train {
@@ -233,6 +234,21 @@ TEST(TrainProcesses, AnotherRecipeIsRefusedUnlessAskedFor) {
   EXPECT_NE(refused[0].errors().find("was made with another recipe"), std::string::npos)
       << refused[0].errors();
   Trainer(changed, out, 1, {"--changed-recipe"}).expect_success();
+}
+
+TEST(TrainProcesses, QuestionsGoneAstrayWouldMisleadTheRetriever) {
+  const TinyFiles files("astray");
+  Trainer run(files.recipe(2, "focus = 1\nastray = 0.5"), files.out("run"), 1);
+  EXPECT_EQ(run[0].wait(Trainer::kLongest), 1);
+  EXPECT_NE(run[0].errors().find("astray"), std::string::npos) << run[0].errors();
+  EXPECT_NE(run[0].errors().find("retriever_loss"), std::string::npos) << run[0].errors();
+}
+
+TEST(TrainProcesses, ADeltaNamesWhatSaysThatThereIsNoAnswer) {
+  const TinyFiles files("no-answer");
+  Trainer(files.recipe(2), files.out("run"), 1).expect_success();
+  const auto delta = io::Safetensors::open(files.out("run") / "delta.safetensors");
+  EXPECT_EQ(io::delta_config(delta).no_answer, "I do not know.");
 }
 
 // Weights and moments are rounded: the losses stay near those of a run that never stopped.
