@@ -40,11 +40,11 @@ check() {
 }
 
 build() { # PRESET
-  cmake --preset "$1" -DMPLUS_TESTS=ON && cmake --build --preset "$1" -j "$jobs"
+  cmake --preset "$1" -DMPLUS_TESTS=ON -DMPLUS_WERROR=ON && cmake --build --preset "$1" -j "$jobs"
 }
 
 build_trainer() { # its tests hold it against the mplus of the release build
-  cmake --preset train -DMPLUS_TESTS=ON -DMPLUS_TEST_PROGRAM="$here/build/release/cli/mplus" &&
+  cmake --preset train -DMPLUS_TESTS=ON -DMPLUS_WERROR=ON -DMPLUS_TEST_PROGRAM="$here/build/release/cli/mplus" &&
     cmake --build --preset train -j "$jobs" --target train_test train_model_test train_processes_test mplus-train
 }
 
