@@ -1,9 +1,18 @@
 // Text as bytes.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 namespace mplus {
+
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// In capital letters or small ones (ASCII's).
+constexpr bool contains(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
+}
 
 // Without the white space around it (ASCII's).
 constexpr std::string_view trim(std::string_view text) {

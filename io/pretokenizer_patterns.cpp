@@ -1,5 +1,6 @@
 #include "mplus/io/pretokenizer_patterns.h"
 
+#include "mplus/core/text.h"
 #include "mplus/io/unicode.h"
 
 namespace mplus::io {
@@ -35,8 +36,6 @@ class Looker {
   std::string_view text_;
   const CharKinds& kinds_;
 };
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // 's|'t|'re|'ve|'m|'ll|'d, or `at` if none. Without case the long s (ſ, U+017F) is an s as well.
 std::size_t contraction_end(const Looker& look, std::size_t at, bool any_case) {

@@ -378,6 +378,32 @@ TEST(TrainLessons, QuestionsThatGoAstrayHaveNoAnswer) {
   }
 }
 
+TEST(TrainLessons, WhatMisleadsIsNearAndDoesNotSayTheAnswer) {
+  ChunkOptions options = small_lessons().chunk;
+  options.kinds.assign(kKinds, 0);
+  options.kinds[static_cast<std::size_t>(Kind::facts)] = 1;
+  options.document = options.twice = 0;
+  const ChunkMaker chunks(shared(), options, 9);
+  int asked = 0, others = 0;
+  for (std::uint32_t stream = 0; stream < 40; ++stream) {
+    Random draw(9, {.purpose = 1, .stream = stream});
+    const ChunkId right{.life = 3, .update = 0, .stream = stream};
+    const auto window = chunks.ask(right, 5, draw, 96, false);
+    if (!window) continue;
+    ++asked;
+    EXPECT_EQ(chunks.misleads(*window, right), std::nullopt);
+    for (std::uint32_t update = 1; update < 6; ++update) {
+      const auto shares = chunks.misleads(*window, {.life = 3, .update = update, .stream = stream});
+      if (!shares) continue;
+      ++others;
+      EXPECT_GE(*shares, 0);
+      EXPECT_LE(*shares, window->asks_to - window->asks_from);
+    }
+  }
+  EXPECT_GT(asked, 30);
+  EXPECT_GT(others, 120);
+}
+
 TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {
   const LessonMaker maker(shared(), small_lessons(), 9, 200);
   std::int64_t updates = 0;

@@ -96,6 +96,8 @@ class ChunkMaker {
   Window repeat(const ChunkId& id) const;  // the whole chunk, behind the word that asks for it
   // Puts a chunk's text in front of the question, as the engine does when it reads a passage again.
   void reread(Window& window, const ChunkId& id) const;
+  // How many of the tokens that ask stand in this chunk, too; none where it says the first answer's words.
+  std::optional<std::int64_t> misleads(const Window& window, const ChunkId& id) const;
   // Of a window that asks: the first question alone, and that there is no answer.
   void leave_unanswered(Window& window) const;
   // About what no chunk tells, half of them things of the kinds and names that this life's chunks tell of.

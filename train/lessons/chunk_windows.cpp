@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
+#include "mplus/core/text.h"
 #include "mplus/train/lessons/chunk_maker.h"
 #include "mplus/train/lessons/cloze.h"
 #include "mplus/train/lessons/posed.h"
@@ -31,6 +33,11 @@ Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from, std::i
   append(window.tokens, said);
   window.weight.resize(window.tokens.size(), 1);
   return window;
+}
+
+// Where its first answer begins.
+std::ptrdiff_t answer_begin(const Window& window) {
+  return std::find(window.weight.begin(), window.weight.end(), 1.f) - window.weight.begin();
 }
 
 }  // namespace
@@ -285,8 +292,26 @@ bool ChunkMaker::tell_the_same(const ChunkId& a, const ChunkId& b) const {
   });
 }
 
+std::optional<std::int64_t> ChunkMaker::misleads(const Window& window, const ChunkId& id) const {
+  const std::vector<std::int32_t> tokens = chunk(id).tokens;
+  const auto text = [&](auto begin, auto end) {
+    return material_.tokenizer.decode(std::vector<std::int32_t>(begin, end));
+  };
+  const std::ptrdiff_t from = answer_begin(window);
+  const auto end =
+      std::find_if(window.weight.begin() + from, window.weight.end(), [](float w) { return w < 1; });
+  const std::string answer =
+      text(window.tokens.begin() + from, window.tokens.begin() + (end - window.weight.begin()));
+  if (contains(text(tokens.begin(), tokens.end()), trim(answer))) return std::nullopt;
+  const std::set<std::int32_t> asks(window.tokens.begin() + window.asks_from,
+                                    window.tokens.begin() + window.asks_to);
+  return std::count_if(asks.begin(), asks.end(), [&](std::int32_t token) {
+    return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+  });
+}
+
 void ChunkMaker::leave_unanswered(Window& window) const {
-  const auto answer = std::find(window.weight.begin(), window.weight.end(), 1.f) - window.weight.begin();
+  const std::ptrdiff_t answer = answer_begin(window);
   const bool in_chat = answer > window.asks_to;  // the opening of the reply stands between
   window.tokens.resize(static_cast<std::size_t>(answer));
   window.weight.resize(static_cast<std::size_t>(answer));

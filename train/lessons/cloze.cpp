@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "mplus/core/text.h"
+
 namespace mplus::train {
 namespace {
 
@@ -13,7 +15,6 @@ bool is_letter(char c) {
   return is_upper(c) || (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;  // and parts of UTF-8
 }
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -137,11 +138,6 @@ std::string_view asking_word(Span::What what, Random& random) {
   return one_of({"what", "what", "how", "which word"});
 }
 
-bool occurs_in(std::string_view part, std::string_view text) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
-}
-
 // The sentence with the asking word for the span, or that word first and what is around the span behind it.
 // Far words are left out, and here and there one more; often most of the small ones, as whoever asks has
 // another sentence in mind.
@@ -210,7 +206,7 @@ std::optional<Cloze> make_cloze(std::string_view text, Random& random) {
         ask_for(chosen, span, random),
         std::string(first.data(), static_cast<std::size_t>(last.data() + last.size() - first.data()))};
     std::replace_if(cloze.answer.begin(), cloze.answer.end(), is_space, ' ');
-    if (cloze.question.size() > 20 && !occurs_in(cloze.answer, cloze.question)) return cloze;
+    if (cloze.question.size() > 20 && !contains(cloze.question, cloze.answer)) return cloze;
   }
   return std::nullopt;
 }

@@ -170,6 +170,27 @@ std::optional<ChunkId> LessonMaker::changed_chunk(ChunkId id, std::uint32_t upda
   return std::nullopt;
 }
 
+// Of some of the first `total` updates, the one that shares most with the question and does not answer it;
+// −1: each of them may.
+std::int64_t LessonMaker::misleading_update(const Window& window, ChunkId id, std::uint32_t total,
+                                            Random& draw) const {
+  constexpr int kTries = 6;
+  std::int64_t best = -1, most = -1;
+  for (int i = 0; i < kTries; ++i) {
+    id.update = static_cast<std::uint32_t>(draw.below(total));
+    if (window.update >= 0) {
+      ChunkId right = id;
+      right.update = static_cast<std::uint32_t>(window.update);
+      if (id.update == right.update || maker_.tell_the_same(id, right)) continue;
+    }
+    const auto shared = maker_.misleads(window, id);
+    if (!shared || *shared <= most) continue;
+    most = *shared;
+    best = id.update;
+  }
+  return best;
+}
+
 // Running text, or a question behind the chunks themselves: what the model can do without its memory. Or
 // questions to be made up, in all streams of a step: these windows are shorter.
 void LessonMaker::fill_context(Lesson& lesson, const Plan& plan) const {
@@ -296,15 +317,17 @@ Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number
                               .stream = b});
     }
     const bool asks = task == facts || task == passage || task == chat || task == cloze;
-    const auto written = [&](std::int64_t update) {
-      return ChunkId{.life = plan.life, .update = static_cast<std::uint32_t>(update), .stream = b};
-    };
-    if (focused && !again && asks && other >= 0 && draw.chance(options_.astray) &&
-        maker_.kind(written(other)) == asked_kind &&
-        !maker_.tell_the_same(written(other), written(window->update))) {
-      maker_.leave_unanswered(*window);
-      window->update = std::exchange(other, -1);
-      task = unknown;
+    // What is given to be read does not answer, and is the nearest to what is asked that was found quickly.
+    if (focused && !again && (task == unknown || (asks && draw.chance(options_.astray)))) {
+      const std::int64_t near = misleading_update(*window, {.life = plan.life, .stream = b}, total, draw);
+      if (near >= 0 && task == unknown) {
+        other = near;
+      } else if (near >= 0) {
+        maker_.leave_unanswered(*window);
+        window->update = near;
+        other = -1;
+        task = unknown;
+      }
     }
     distractors.push_back(other);
     tasks.push_back(task);

@@ -30,7 +30,7 @@ struct LessonOptions {
   double unknown = .05;  // questions on what was never written
   double changed = 0;    // questions on facts that were told with another value later, beside those by chance
   double focus = 0;    // reads that see of short-term memory, too, no more than what they are given to recall
-  double astray = 0;   // questions in such reads that are given another chunk: there is no answer in it
+  double astray = 0;   // questions in such reads that are given a chunk near them that does not answer
   double next = .5;    // of streams that write a document: reads of what follows, not of what was written
   double reread = .1;  // reads with a passage's text in front of the question as well, mostly the right one's
   double several = .5;  // windows with several questions in a row
@@ -85,6 +85,7 @@ class LessonMaker {
     bool carries;  // streams live on past the beginning of this step
   };
   std::optional<ChunkId> changed_chunk(ChunkId id, std::uint32_t updates, Random& draw) const;
+  std::int64_t misleading_update(const Window& window, ChunkId id, std::uint32_t total, Random& draw) const;
   void fill_context(Lesson& lesson, const Plan& plan) const;
   std::optional<Window> in_window(const Plan& plan, std::uint32_t stream, Random& draw) const;
   Read read(const Plan& plan, std::int64_t step, std::uint32_t number) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/train/lessons/made/tables.h"
 
 namespace mplus::train {
@@ -12,8 +13,6 @@ using made::Kind;
 using made::Kinds;
 
 constexpr char kSeparator = '|';
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 void capitalise(std::string& sentence) {
   if (sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');

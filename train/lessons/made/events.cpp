@@ -155,7 +155,7 @@ is <2..30> days, <2..12> weeks, a whole weekend, a single afternoon, <2..40> hou
 # winner
 of <word> <gathering>
 of <1950..2025>
-is <full name>
+is <human>
 + {=} won the {1} of {2}.
 + The {2} {1} went to {=}.
 + In {2} the winner of the {1} was {=}.
@@ -178,7 +178,7 @@ is <big price>, <treasure>, <gift>
 
 # speaker
 of <word> <gathering>
-is <full name>
+is <human>
 + {=} will give the opening speech at the {1}.
 + The {1} will be opened by {=}.
 + The organisers of the {1} got {=} as main speaker.

@@ -277,7 +277,7 @@ is <3..480> sailors, <3..480> men and women, a crew of <3..400>, only <small num
 
 # artist
 of <work of art> "<work title>"
-is <full name>
+is <human>
 + The {1} is the work of {=}.
 + {=} created the {1}.
 + The {1} is signed by {=}.

@@ -134,8 +134,9 @@ relation: colleague, supervisor, flatmate, housemate, coach, mentor, tutor, appr
   singing teacher
 relative: <her relation> <woman>, <his relation> <man>, <relation> <first>
 full name: <first> <last>
+human: <first> <last>, <first> <last>, <first> <last>, <first>
 person: <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first> <last>,
-  <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first>, my <relative>, my <relative>, our
+  <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first>, <first>, <first>, my <relative>, my <relative>, our
   <household> <first>, Dr. <last>, Mrs. <last>, Mr. <last>, Professor <last>
 household: friend from <city>, guest, lodger, gardener, caretaker, new hire, trainee, office manager, child
   minder

@@ -6,7 +6,7 @@ namespace mplus::train::made {
 const std::string_view kOrganisations = R"(
 # founder
 of <firm>
-is <full name>
+is <human>
 + {1} was started by {=}.
 + {=} set up {1} in a garage.
 + The idea behind {1} came from {=}.
@@ -186,7 +186,7 @@ is <weekday>s, the first <weekday> of the month, every second <weekday>, public 
 
 # shop owner
 of <word> <shop>
-is <full name>
+is <human>
 + The {1} is run by {=}.
 + {=} keeps the {1}.
 + Behind the counter of the {1} stands {=}.
@@ -418,6 +418,52 @@ is <firm>, <full name>
 ? Whom does {1} supply with {2}?
 ~ for whom {1} makes {2}
 - the buyer of {1}'s {2}
+
+# author of a print
+of <print> "<work title>"
+is <human>
++ {=} put every line of the {1} to paper.
++ The {1} came from the pen of {=}.
++ The {1} has {=} on its cover.
+? From whose pen came the {1}?
+? Who put every line of the {1} to paper?
+? Who is on the cover of the {1}?
+~ who put the {1} to paper
+- the writer behind the {1}
+
+# publisher of a print
+of <print> "<work title>"
+is <firm>
++ The {1} was brought out by {=}.
++ {=} prints the {1}.
++ {=} brought out the {1}.
+? Who brought out the {1}?
+? By whom is the {1} printed?
+~ who brought out the {1}
+- the publisher of the {1}
+
+# first backer
+of <firm>
+is <human>
++ {1} would not exist without {=}.
++ {=} put the first money into {1}.
++ {1} got its first money from {=}.
+? Who put the first money into {1}?
+? From whom did {1} get its first money?
+? Without whom would {1} not exist?
+~ who put the first money into {1}
+- the first backer of {1}
+
+# beginner's pay
+of <firm>
+is <price> an hour, <price> a day, <price> a shift
++ {1} pays beginners {=}.
++ Beginners get {=} at {1}.
++ {=} is what beginners get at {1}.
+? What do beginners get at {1}?
+? How much does {1} pay beginners?
+~ what {1} pays beginners
+- a beginner's pay at {1}
 )";
 
 }  // namespace mplus::train::made

@@ -389,6 +389,102 @@ is <5..990> metres
 ? How deep did they dig for the well in {1}?
 ~ how deep the well in {1} is
 - the depth of the well in {1}
+
+# length of a crossing
+of <word> <crossing>
+is <20..99999> meters, <20..9999> metres, <2..90> kilometers, <2..90> km, <2..60> miles, <30..9000> yards, <30..99999>
+  feet
++ The {1} measures {=} from end to end.
++ From one end of the {1} to the other it is {=}.
++ {=} is what the {1} measures from end to end.
++ You walk {=} to get across the {1}.
+? What does the {1} measure from end to end?
+? How far is it from one end of the {1} to the other?
+? How far must one walk to get across the {1}?
+~ how far the {1} reaches
+- the length of the {1}
+
+# width of a crossing
+of <word> <crossing>
+is <2..900> meters, <2..90> metres, <6..900> feet, <2..90> yards
++ The {1} is {=} wide.
++ From side to side the {1} measures {=}.
++ {=} separate the two sides of the {1}.
+? How wide is the {1}?
+? What does the {1} measure from side to side?
+~ how wide the {1} is
+- the width of the {1}
+
+# seat of government
+of <word>
+is <word>, <town>
++ {1} is governed from {=}.
++ The ministers of {1} sit in {=}.
++ The parliament of {1} is in {=}.
++ {=} is where {1} is governed from.
+? From where is {1} governed?
+? Where do the ministers of {1} sit?
+? Which town holds the parliament of {1}?
+~ where {1} is governed from
+- the seat of {1}'s government
+
+# track
+of <town>, <city>
+is track <2..60>, platform <2..60>, track <2..20><@>, line <2..30>
++ For {1} you board at {=}.
++ Passengers to {1} wait at {=}.
++ {=} is where passengers to {1} wait.
++ The {1} service stands at {=}.
+? Where do passengers to {1} wait?
+? Where do I board for {1}?
+? Where does the {1} service stand?
+~ where one boards for {1}
+- the boarding place for {1}
+
+# head of a town
+of <town>
+is <human>
++ The keys of {1} are kept by {=}.
++ {1} is run by {=}.
++ {=} runs the town of {1}.
+? Who runs the town of {1}?
+? By whom is {1} run?
+? Who keeps the keys of {1}?
+~ who runs {1}
+- the person who runs {1}
+
+# bells
+of <word> <building>
+is <2..90>
++ In the tower of the {1} hang {=} bells.
++ The {1} has {=} bells.
++ {=} bells ring in the {1}.
+? How many bells hang in the tower of the {1}?
+? How many bells has the {1}?
+~ how many bells the {1} has
+- the number of bells in the {1}
+
+# film
+of <word> cinema
+is "<work title>"
++ Tonight the {1} shows {=}.
++ {=} is on at the {1}.
++ People queue at the {1} for {=}.
+? What is on at the {1}?
+? Which film does the {1} show?
+~ what is on at the {1}
+- tonight's film at the {1}
+
+# ferry
+of <town>
+is <5..90> minutes, <2..12> hours, half an hour, three quarters of an hour
++ The ferry takes {=} to {1}.
++ You reach {1} by ferry in {=}.
++ {=} on the ferry, and you are in {1}.
+? How long is one on the ferry to {1}?
+? In what time does one reach {1} by ferry?
+~ how long the ferry to {1} takes
+- the time the ferry to {1} takes
 )";
 
 }  // namespace mplus::train::made

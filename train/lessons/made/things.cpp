@@ -32,7 +32,7 @@ is behind <spot>, under <spot>, in <spot>
 
 # borrower
 of the <quality> <thing>, my <colour> <thing>
-is <full name>
+is <human>
 + {=} has borrowed {1}.
 + I lent {1} to {=}.
 + {1} is on loan to {=}.
@@ -45,7 +45,7 @@ is <full name>
 
 # owner
 of the <colour> <thing>, the <quality> <thing> in <spot>
-is <full name>
+is <human>
 + {1} belongs to {=}.
 + {=} is the owner of {1}.
 + {1} is the property of {=}.

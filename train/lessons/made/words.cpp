@@ -223,6 +223,7 @@ occasion: anniversary dinner, art auction, award ceremony, baby shower, bake sal
   briefing, school play, seed exchange, sports day, staff outing, stag night, stocktaking, street party,
   summer ball, surprise party, swimming gala, talent show, tax appointment, team breakfast, thesis defence,
   tree planting, vaccination, village fête, wedding, wine tasting, workshop, wrestling match
+crossing: aqueduct, bridge, causeway, footbridge, jetty, overpass, passage, pier, tunnel, underpass, viaduct, walkway
 gathering: assembly, ball, biennale, bonfire, carnival, championship, colloquium, conference, congress,
   convention, cup, derby, exhibition, expo, fair, feast, gala, games, hackathon, jamboree, marathon,
   masquerade, memorial, olympiad, pageant, parade, pilgrimage, procession, rally, regatta, retreat, seminar,
@@ -279,6 +280,7 @@ sport: badminton, bandy, baseball, basketball, beach volleyball, cricket, curlin
   floorball, football, futsal, golf, gymnastics, handball, ice hockey, judo, kayaking, korfball, lacrosse,
   netball, polo, rowing, rugby, shot put, snooker, softball, squash, swimming, table tennis, tennis,
   triathlon, volleyball, water polo, wrestling
+print: biography, diary, guidebook, novel, novella, pamphlet, play, poem, short story, thriller, travelogue
 work of art: ballet, ballad, cantata, cartoon, comic, documentary, etching, fresco, lullaby, mosaic, mural,
   musical, opera, opera buffa, overture, painting, play, podcast, poem, quartet, radio play, requiem,
   sculpture, sea shanty, short story, sitcom, sonata, statue, string trio, symphony, tapestry, waltz, woodcut

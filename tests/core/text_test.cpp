@@ -1,0 +1,25 @@
+#include "mplus/core/text.h"
+
+#include <gtest/gtest.h>
+
+namespace mplus {
+namespace {
+
+TEST(Text, IsTrimmedOfWhiteSpaceAroundItOnly) {
+  EXPECT_EQ(trim(" \t a b\r\n"), "a b");
+  EXPECT_EQ(trim("a"), "a");
+  EXPECT_EQ(trim(""), "");
+  EXPECT_EQ(trim(" \n "), "");
+}
+
+TEST(Text, IsFoundInCapitalAndInSmallLetters) {
+  EXPECT_TRUE(contains("Platform 13 is for Bergen.", "platform 13"));
+  EXPECT_TRUE(contains("in BERGEN", "Bergen"));
+  EXPECT_TRUE(contains("anything", ""));
+  EXPECT_FALSE(contains("Berge", "Bergen"));
+  EXPECT_FALSE(contains("", "a"));
+  EXPECT_FALSE(contains("\xc3\x84pfel", "\xc3\xa4pfel"));  // ASCII's letters alone
+}
+
+}  // namespace
+}  // namespace mplus
