@@ -14,6 +14,9 @@ namespace mplus::store {
 namespace {
 
 constexpr std::size_t kMostWords = 1024;  // of a question; a longer one is asked by its first
+constexpr std::size_t kMostPairs = 64;
+constexpr double kPairWeight = 0.5;
+constexpr std::int64_t kSeldom = 10, kFewChunks = 3;  // in at most one chunk of ten, or in few
 
 // Like a transaction, but also inside of one.
 class Savepoint {
@@ -157,15 +160,43 @@ std::vector<std::int64_t> TextIndex::chunks() const {
 }
 
 std::unordered_map<std::int64_t, double> TextIndex::query(std::string_view text) const {
+  auto scores = bm25(question_words(text, kMostWords));
+  if (scores.empty()) return scores;
+  for (const auto& [chunk, score] : bm25(seldom_pairs(text))) scores[chunk] += kPairWeight * score;
+  return scores;
+}
+
+std::unordered_map<std::int64_t, double> TextIndex::bm25(const std::vector<std::string>& terms) const {
   std::unordered_map<std::int64_t, double> scores;
-  std::string match;  // "one" OR "two": quoted, a word is nothing but a word
-  for (const std::string& word : question_words(text, kMostWords))
-    match += fmt::format("{}\"{}\"", match.empty() ? "" : " OR ", word);
+  std::string match;  // "one" OR "two three": quoted, a word is nothing but a word
+  for (const std::string& term : terms) match += fmt::format("{}\"{}\"", match.empty() ? "" : " OR ", term);
   if (match.empty()) return scores;
   auto rows = database_->prepare(fmt::format("SELECT rowid, bm25({0}) FROM {0} WHERE {0} MATCH ?", table_));
   rows.bind(match);
   while (rows.step()) scores.emplace(rows.integer(0), -rows.real(1));  // SQLite's best is the most negative
   return scores;
+}
+
+std::vector<std::string> TextIndex::seldom_pairs(std::string_view text) const {
+  auto all = database_->prepare("SELECT count(*) FROM word_chunks WHERE session = ?");
+  all.bind(session_).step();
+  const std::int64_t most = std::max(kFewChunks, all.integer(0) / kSeldom);
+  auto holding = database_->prepare(
+      fmt::format("SELECT count(*) FROM (SELECT 1 FROM {0} WHERE {0} MATCH ? LIMIT ?)", table_));
+  std::unordered_map<std::string, bool> known;
+  const auto is_seldom = [&](const std::string& word) {
+    const auto [at, is_new] = known.try_emplace(word);
+    if (is_new) {
+      holding.reset();
+      holding.bind(fmt::format("\"{}\"", word)).bind(most + 1).step();
+      at->second = holding.integer(0) <= most;
+    }
+    return at->second;
+  };
+  std::vector<std::string> pairs;
+  for (const auto& [one, next] : question_pairs(text, kMostPairs))
+    if (is_seldom(one) && is_seldom(next)) pairs.push_back(one + ' ' + next);
+  return pairs;
 }
 
 std::vector<TextIndex::Change> TextIndex::changes(const engine::Record& record) const {

@@ -36,8 +36,9 @@ class TextIndex {
   static void drop(Database& database, std::int64_t session);  // the index as if it had never been
 
   std::vector<std::int64_t> chunks() const;  // that have text here, ascending
-  // BM25 (k1 1.2, b 0.75) of the chunks that share a word with the text; the greater, the better. Any bytes
-  // are a question.
+  // Of the chunks that share a word with the text; the greater, the better: BM25 (k1 1.2, b 0.75), and half
+  // of the same for pairs of neighbours that are seldom each ("Amy Turner": who of them it is says more than
+  // that both names occur). Any bytes are a question.
   std::unordered_map<std::int64_t, double> query(std::string_view text) const;
 
   // Brings the index in step with what the updates of a session were cut from. Returns the chunks changed.
@@ -76,6 +77,8 @@ class TextIndex {
   void erase(std::int64_t chunk);
   void rebuild();
   std::unordered_map<std::int64_t, std::int64_t> fingerprints() const;
+  std::unordered_map<std::int64_t, double> bm25(const std::vector<std::string>& terms) const;
+  std::vector<std::string> seldom_pairs(std::string_view text) const;
 
   std::unique_ptr<Database> own_;
   Database* database_;

@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace mplus::store {
@@ -106,6 +107,20 @@ std::vector<std::string> question_words(std::string_view text, std::size_t most)
       add(run[i] + run[i + 1]);  // pairs say more than characters
   });
   return words;
+}
+
+std::vector<std::pair<std::string, std::string>> question_pairs(std::string_view text, std::size_t most) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::string before;
+  split(
+      text,
+      [&](const std::string& word) {
+        std::pair pair(std::exchange(before, word), word);
+        if (pair.first.empty() || pairs.size() == most) return;
+        if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(std::move(pair));
+      },
+      [&](const std::vector<std::string>&) { before.clear(); });
+  return pairs;
 }
 
 }  // namespace mplus::store

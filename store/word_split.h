@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mplus::store {
@@ -14,5 +15,8 @@ std::string indexed_form(std::string_view text);
 
 // A question's distinct words, lower case, at most `most`.
 std::vector<std::string> question_words(std::string_view text, std::size_t most);
+
+// Words that stand beside each other in a question, likewise; none in an unspaced script.
+std::vector<std::pair<std::string, std::string>> question_pairs(std::string_view text, std::size_t most);
 
 }  // namespace mplus::store

@@ -64,7 +64,25 @@ TEST(TextIndex, ScoresAreBm25) {
   const double n = 9, length = 12, average = (8.0 * 5 + 12) / 9;
   const double idf = std::log((n - 1 + 0.5) / (1 + 0.5));
   const double expected = idf * (2 * 2.2) / (2 + 1.2 * (1 - 0.75 + 0.75 * length / average));
-  EXPECT_NEAR(index.query("lamp lamp").at(8), expected, 1e-9);  // a word of the question counts once
+  EXPECT_NEAR(index.query("lamp, a lamp").at(8), expected, 1e-9);  // a word of the question counts once
+}
+
+// A pair of neighbours that are seldom each counts like half a word.
+TEST(TextIndex, PairsOfSeldomWordsCountToo) {
+  TextIndex index;
+  for (int i = 0; i < 58; ++i) index.add(i, fmt::format("filler text number {} here", i));
+  index.add(58, "Amy Lowell lamp; Tom Turner key");
+  index.add(59, "Amy Turner chair; filler text again");  // 6 words, as the one before
+  const double n = 60, average = (58 * 5 + 2 * 6) / n;
+  const auto bm25 = [&](double holding) {
+    return std::log((n - holding + 0.5) / (holding + 0.5)) * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 6 / average));
+  };
+  const auto amy = index.query("What has Amy Turner?");
+  EXPECT_NEAR(amy.at(58), 2 * bm25(2), 1e-9);
+  EXPECT_NEAR(amy.at(59), 2 * bm25(2) + bm25(1) / 2, 1e-9);
+  const auto common = index.query("filler text");  // in nearly all: the pair would say nothing
+  EXPECT_LT(common.at(59), 0.01);
+  EXPECT_EQ(best(index, "Where is Tom Turner?"), 58);
 }
 
 TEST(TextIndex, AnyQuestionIsSafe) {
@@ -141,6 +159,11 @@ TEST(WordSplit, PairsOfCharactersWhereThereAreNoSpaces) {
   EXPECT_EQ(indexed_form("Ab-c 東京都 x"), "ab c 東 東京 京 京都 都 x");
   EXPECT_EQ(question_words("東京都 Ab ab 水", 9), (std::vector<std::string>{"東京", "京都", "ab", "水"}));
   EXPECT_EQ(question_words("a b c d", 2).size(), 2u);
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(question_pairs("A key, a KEY. 東京 key x", 9),
+            (Pairs{{"a", "key"}, {"key", "a"}, {"key", "x"}}));  // each once; 東京 stands between
+  EXPECT_EQ(question_pairs("a b c d", 2), (Pairs{{"a", "b"}, {"b", "c"}}));
+  EXPECT_TRUE(question_pairs("one", 9).empty());
 }
 
 TEST_F(DatabaseFile, SessionsDoNotMixAndTheIndexLasts) {
