@@ -176,15 +176,13 @@ std::int64_t LessonMaker::misleading_update(const Window& window, ChunkId id, st
                                             Random& draw) const {
   constexpr int kTries = 6;
   std::int64_t best = -1, most = -1;
+  ChunkId right = id;
+  right.update = static_cast<std::uint32_t>(window.update);
   for (int i = 0; i < kTries; ++i) {
     id.update = static_cast<std::uint32_t>(draw.below(total));
-    if (window.update >= 0) {
-      ChunkId right = id;
-      right.update = static_cast<std::uint32_t>(window.update);
-      if (id.update == right.update || maker_.tell_the_same(id, right)) continue;
-    }
+    if (id.update == right.update) continue;
     const auto shared = maker_.misleads(window, id);
-    if (!shared || *shared <= most) continue;
+    if (!shared || *shared <= most || (window.update >= 0 && maker_.tell_the_same(id, right))) continue;
     most = *shared;
     best = id.update;
   }
