@@ -11,6 +11,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/core/text.h"
 #include "mplus/io/unicode.h"
 
 namespace mplus::cli {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 bool is_text_name(const fs::path& path) {
   constexpr std::array<std::string_view, 4> kEndings{".txt", ".text", ".md", ".markdown"};
   std::string ending = path.extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : ending) c = lower(c);
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 

@@ -8,8 +8,8 @@ namespace mplus {
 
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// In capital letters or small ones (ASCII's).
-constexpr bool contains(std::string_view text, std::string_view part) {
+// Capital letters and small ones are the same (ASCII's).
+constexpr bool contains_ignoring_case(std::string_view text, std::string_view part) {
   return std::search(text.begin(), text.end(), part.begin(), part.end(),
                      [](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }

@@ -13,12 +13,12 @@ TEST(Text, IsTrimmedOfWhiteSpaceAroundItOnly) {
 }
 
 TEST(Text, IsFoundInCapitalAndInSmallLetters) {
-  EXPECT_TRUE(contains("Platform 13 is for Bergen.", "platform 13"));
-  EXPECT_TRUE(contains("in BERGEN", "Bergen"));
-  EXPECT_TRUE(contains("anything", ""));
-  EXPECT_FALSE(contains("Berge", "Bergen"));
-  EXPECT_FALSE(contains("", "a"));
-  EXPECT_FALSE(contains("\xc3\x84pfel", "\xc3\xa4pfel"));  // ASCII's letters alone
+  EXPECT_TRUE(contains_ignoring_case("Platform 13 is for Bergen.", "platform 13"));
+  EXPECT_TRUE(contains_ignoring_case("in BERGEN", "Bergen"));
+  EXPECT_TRUE(contains_ignoring_case("anything", ""));
+  EXPECT_FALSE(contains_ignoring_case("Berge", "Bergen"));
+  EXPECT_FALSE(contains_ignoring_case("", "a"));
+  EXPECT_FALSE(contains_ignoring_case("\xc3\x84pfel", "\xc3\xa4pfel"));  // ASCII's letters alone
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ std::optional<std::int64_t> ChunkMaker::misleads(const Window& window, const Chu
       std::find_if(window.weight.begin() + from, window.weight.end(), [](float w) { return w < 1; });
   const std::string answer =
       text(window.tokens.begin() + from, window.tokens.begin() + (end - window.weight.begin()));
-  if (contains(text(tokens.begin(), tokens.end()), trim(answer))) return std::nullopt;
+  if (contains_ignoring_case(text(tokens.begin(), tokens.end()), trim(answer))) return std::nullopt;
   const std::set<std::int32_t> asks(window.tokens.begin() + window.asks_from,
                                     window.tokens.begin() + window.asks_to);
   return std::count_if(asks.begin(), asks.end(), [&](std::int32_t token) {

@@ -206,7 +206,7 @@ std::optional<Cloze> make_cloze(std::string_view text, Random& random) {
         ask_for(chosen, span, random),
         std::string(first.data(), static_cast<std::size_t>(last.data() + last.size() - first.data()))};
     std::replace_if(cloze.answer.begin(), cloze.answer.end(), is_space, ' ');
-    if (cloze.question.size() > 20 && !contains(cloze.question, cloze.answer)) return cloze;
+    if (cloze.question.size() > 20 && !contains_ignoring_case(cloze.question, cloze.answer)) return cloze;
   }
   return std::nullopt;
 }
