@@ -454,6 +454,29 @@ is <2..9900> kilograms
 ? How many kilograms does a grown {1} bring to the scales?
 ~ how heavy the {1} is
 - the weight of the {1}
+
+# author of a print
+of <print> "<work title>"
+is <human>
++ {=} put every line of the {1} to paper.
++ The {1} came from the pen of {=}.
++ The {1} has {=} on its cover.
+? From whose pen came the {1}?
+? Who put every line of the {1} to paper?
+? Who is on the cover of the {1}?
+~ who put the {1} to paper
+- the writer behind the {1}
+
+# publisher of a print
+of <print> "<work title>"
+is <firm>
++ The {1} was brought out by {=}.
++ {=} prints the {1}.
++ {=} brought out the {1}.
+? Who brought out the {1}?
+? By whom is the {1} printed?
+~ who brought out the {1}
+- the publisher of the {1}
 )";
 
 }  // namespace mplus::train::made

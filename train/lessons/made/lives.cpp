@@ -414,6 +414,78 @@ is <work title>, the sound of <beasts>, <a instrument> solo, <a wild animal> cal
 ? Which ringtone does {1} use?
 ~ what {1}'s phone sounds like
 - {1}'s ringtone
+
+# office line
+of <person>
+is <100..9999>, <1000..99999>, <###>, <####>, <#####>
++ On the internal telephone list {1} stands with extension {=}.
++ Inside the house, dial {=} for {1}.
++ {1} sits at extension {=}.
++ Ask the switchboard for {=} and you get {1}.
+? Which extension do I dial for {1}?
+? Under which extension does the telephone list give {1}?
+? What do I ask the switchboard for to get {1}?
+~ which extension {1} is on
+- the telephone line of {1}
+
+# side
+of <person>
+is the <sport team>
++ {1} wears the shirt of {=}.
++ This season {1} is in the squad of {=}.
++ {=} took on {1} as a player.
++ {=} have {1} in their side.
+? Whose shirt does {1} wear?
+? Which side took on {1} as a player?
+? In whose squad is {1} this season?
+~ which side {1} belongs to
+- {1}'s side
+
+# graduation
+of <person>
+is <1950..2024>
++ {1} left school in {=}.
++ {1}'s diploma is dated {=}.
++ In {=}, {1} was handed a diploma.
+? When did {1} leave school?
+? Which year is on {1}'s diploma?
+? In which year was {1} handed a diploma?
+~ when {1} left school
+- the date of {1}'s diploma
+
+# library card
+of <person>
+is <####>, <#####>, <@@###>, <@-####>
++ {1} borrows books with card {=}.
++ The library knows {1} as {=}.
++ {=} is printed on {1}'s library card.
+? Which card does {1} borrow books with?
+? What is printed on {1}'s library card?
+? What does the library know {1} as?
+~ what is printed on {1}'s library card
+- the number on {1}'s library card
+
+# voice
+of <person>
+is soprano, alto, tenor, baritone, bass, mezzo-soprano, countertenor, second soprano, second tenor
++ In the choir {1} sings {=}.
++ {1} stands with the {=} section of the choir.
++ The choir needs {1} as {a =}.
+? What does {1} sing in the choir?
+? Which section of the choir does {1} stand with?
+~ what {1} sings in the choir
+- {1}'s voice in the choir
+
+# course
+of <person>
+is <pastime>, <language>, <instrument>
++ On course evenings {1} learns {=}.
++ {1} signed up for lessons in {=}.
++ {=} is what {1} takes lessons in.
+? What did {1} sign up for?
+? What does {1} take lessons in?
+~ what {1} takes lessons in
+- the subject of {1}'s evening course
 )";
 
 }  // namespace mplus::train::made

@@ -136,8 +136,8 @@ relative: <her relation> <woman>, <his relation> <man>, <relation> <first>
 full name: <first> <last>
 human: <first> <last>, <first> <last>, <first> <last>, <first>
 person: <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first> <last>,
-  <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first>, <first>, <first>, my <relative>, my <relative>, our
-  <household> <first>, Dr. <last>, Mrs. <last>, Mr. <last>, Professor <last>
+  <first> <last>, <first> <last>, <first> <last>, <first> <last>, <first>, <first>, <first>, my <relative>,
+  my <relative>, our <household> <first>, Dr. <last>, Mrs. <last>, Mr. <last>, Professor <last>
 household: friend from <city>, guest, lodger, gardener, caretaker, new hire, trainee, office manager, child
   minder
 town: <word>, <word>, <word>, <word><town ending>, <word> <town part>, Port <word>, New <word>, Upper <word>

@@ -419,29 +419,6 @@ is <firm>, <full name>
 ~ for whom {1} makes {2}
 - the buyer of {1}'s {2}
 
-# author of a print
-of <print> "<work title>"
-is <human>
-+ {=} put every line of the {1} to paper.
-+ The {1} came from the pen of {=}.
-+ The {1} has {=} on its cover.
-? From whose pen came the {1}?
-? Who put every line of the {1} to paper?
-? Who is on the cover of the {1}?
-~ who put the {1} to paper
-- the writer behind the {1}
-
-# publisher of a print
-of <print> "<work title>"
-is <firm>
-+ The {1} was brought out by {=}.
-+ {=} prints the {1}.
-+ {=} brought out the {1}.
-? Who brought out the {1}?
-? By whom is the {1} printed?
-~ who brought out the {1}
-- the publisher of the {1}
-
 # first backer
 of <firm>
 is <human>

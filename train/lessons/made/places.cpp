@@ -392,8 +392,8 @@ is <5..990> metres
 
 # length of a crossing
 of <word> <crossing>
-is <20..99999> meters, <20..9999> metres, <2..90> kilometers, <2..90> km, <2..60> miles, <30..9000> yards, <30..99999>
-  feet
+is <20..99999> meters, <20..9999> metres, <2..90> kilometers, <2..90> km, <2..60> miles, <30..9000> yards,
+  <30..99999> feet
 + The {1} measures {=} from end to end.
 + From one end of the {1} to the other it is {=}.
 + {=} is what the {1} measures from end to end.

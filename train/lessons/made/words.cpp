@@ -223,7 +223,8 @@ occasion: anniversary dinner, art auction, award ceremony, baby shower, bake sal
   briefing, school play, seed exchange, sports day, staff outing, stag night, stocktaking, street party,
   summer ball, surprise party, swimming gala, talent show, tax appointment, team breakfast, thesis defence,
   tree planting, vaccination, village fête, wedding, wine tasting, workshop, wrestling match
-crossing: aqueduct, bridge, causeway, footbridge, jetty, overpass, passage, pier, tunnel, underpass, viaduct, walkway
+crossing: aqueduct, bridge, causeway, footbridge, jetty, overpass, passage, pier, tunnel, underpass, viaduct,
+  walkway
 gathering: assembly, ball, biennale, bonfire, carnival, championship, colloquium, conference, congress,
   convention, cup, derby, exhibition, expo, fair, feast, gala, games, hackathon, jamboree, marathon,
   masquerade, memorial, olympiad, pageant, parade, pilgrimage, procession, rally, regatta, retreat, seminar,
