@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,7 @@ class Reading {
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return recall_ && recall_->has_next(); }
   void next();
+  std::optional<double> behind() const { return recall_ ? recall_->behind() : std::nullopt; }
   // Decides what to recall with these tokens; otherwise prefill does, with its own.
   void plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before

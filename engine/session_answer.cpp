@@ -1,12 +1,14 @@
 // The asking half of a session: prompts, turns of conversation, and the loop that generates.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer_text.h"
 #include "mplus/engine/reading.h"
 #include "mplus/engine/reread.h"
 #include "mplus/engine/session.h"
+#include "mplus/engine/turn_choice.h"
 
 namespace mplus::engine {
 namespace {
@@ -23,6 +25,13 @@ std::int64_t chunk_seen(const Answer& answer, std::int64_t K) {
     for (const std::vector<std::int64_t>& births : *lists)
       if (!births.empty()) return memory::chunk_of(births.front(), K);
   return -1;
+}
+
+std::optional<TurnChoice> turn_choice(const Engine& engine) {
+  if (!engine.has_memory() || !engine.has_tokenizer()) return std::nullopt;
+  const io::MemoryConfig& memory = *engine.weights().memory;
+  if (memory.no_answer.empty() || (memory.turn_lean == 0 && memory.turn_lag == 0)) return std::nullopt;
+  return TurnChoice(engine.tokenizer(), memory);
 }
 
 // The options with the prior that the text's own words give.
@@ -261,6 +270,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     ++answer.read_tokens;
   };
   const std::int64_t asked = window_size();
+  const std::optional<TurnChoice> choice = turn_choice(*engine_);
   for (auto prefill_start = start;; prefill_start = std::chrono::steady_clock::now()) {
     reading.prefill(unread, scouts_begin - already_read, scouts_end - already_read,
                     std::min(expected, engine_->window_tokens()), answer.prompt_tokens - 1, sink);
@@ -272,6 +282,8 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     bool answered = true;
     if (told) {
       take_tokens(answer, *told, answer_source, step);
+    } else if (choice && reading.behind() && !choice->settle(next, *reading.behind()) && reading.has_next()) {
+      answered = false;
     } else {
       answered = generate_tokens(answer, unread, answer_source, options, next, step, reading.has_next());
     }

@@ -133,6 +133,8 @@ void read_recall(const Fields& fields, MemoryConfig& m) {
   m.read_over = fields.text(kReadOver).value_or("");
   m.no_answer = fields.text(kNoAnswer).value_or("");
   m.read_turns = fields.number<std::int64_t>("read_turns", 1, 1000).value_or(m.read_turns);
+  m.turn_lean = fields.number<double>("turn_lean", 0.0, 1e3).value_or(0);
+  m.turn_lag = fields.number<double>("turn_lag", 0.0, 1e3).value_or(0);
   if (m.read_over == kEverything) m.read_over.clear();
   if (m.read_over.empty()) return;
   if (m.read_over != kRecalled && m.read_over != kInTurn)
@@ -191,6 +193,8 @@ StringMap delta_metadata(const MemoryConfig& m) {
   if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
   if (m.recall_over_everything) out.emplace(kRecallOver, kEverything);
   if (m.read_over == kInTurn) out.emplace("read_turns", fmt::format("{}", m.read_turns));
+  for (const auto& [key, nats] : {std::pair{"turn_lean", m.turn_lean}, {"turn_lag", m.turn_lag}})
+    if (nats > 0) out.emplace(key, fmt::format("{}", nats));
   for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
   for (const auto& [key, text] : {std::pair{"recall", &m.recall},

@@ -41,6 +41,8 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   std::optional<double> recall_margin;  // how far behind the best a chunk is recalled
   std::string read_over;                // what a question sees (memory::ReadOver); empty: everything
   std::int64_t read_turns = 3;          // most chunks that are read in turn
+  double turn_lean = 0;                 // nats: how much likelier "no answer" must be than an answer
+  double turn_lag = 0;                  // nats more for an answer, a standard deviation behind the best
   std::string no_answer;                // what it says where nothing it sees answers
   std::string prompt;
   std::string stop;

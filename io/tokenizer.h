@@ -62,6 +62,9 @@ class Tokenizer {
   std::shared_ptr<const Data> data_;
 };
 
+// Ids that a text may begin with, at the start of what is said or behind a space.
+std::vector<TokenId> first_ids(const Tokenizer& tokenizer, std::string_view text);
+
 // Ids to text, piece by piece, for showing while a model generates. Whatever comes out is valid UTF-8: the
 // start of a character waits for its rest, and bytes that can no longer become one turn into U+FFFD, as many
 // as decoding everything at once would give.

@@ -91,6 +91,15 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text) const {
   return encoder.take().ids;
 }
 
+std::vector<TokenId> first_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<TokenId> first;
+  const std::string behind_space = fmt::format(" {}", text);
+  for (const std::string_view form : {text, std::string_view(behind_space)})
+    if (const auto ids = tokenizer.encode(form); !ids.empty()) first.push_back(ids.front());
+  if (first.size() == 2 && first[0] == first[1]) first.pop_back();
+  return first;
+}
+
 std::vector<TokenId> Tokenizer::encode_with_specials(std::string_view text) const {
   Encoder encoder(*data_, true, false);
   encoder.run(text);

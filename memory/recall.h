@@ -39,6 +39,9 @@ class Recall {
   // to it. The read is done again then, with rows() for each layer.
   virtual bool has_next() const { return false; }
   virtual void next() {}
+  // How far the piece at hand stands behind the best, in standard deviations of what pieces were ordered by;
+  // none where all is read at once.
+  virtual std::optional<double> behind() const { return std::nullopt; }
   // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those
   // of every row.
   virtual const Votes* votes() const { return nullptr; }

@@ -98,15 +98,24 @@ std::size_t Votes::place(std::int64_t chunk) const {
 std::vector<std::int64_t> Votes::leaders(double margin) const {
   std::vector<std::int64_t> first = order();
   if (margin == kNoMargin) return first;
-  std::vector<double> values(votes.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t c = 0; c < values.size(); ++c)
-    if (held[c]) values[c] = votes[c];
-  const double reach = margin * spread_of(values, missing_variance).sd;
+  const double reach = margin * deviation();
   const auto behind = std::find_if(first.begin(), first.end(), [&](std::int64_t chunk) {
     return (*this)[first.front()] - (*this)[chunk] > reach;
   });
   first.erase(behind, first.end());
   return first;
+}
+
+double Votes::behind(std::int64_t chunk) const {
+  const double distance = *std::max_element(votes.begin(), votes.end()) - (*this)[chunk];
+  return distance > 0 ? distance / deviation() : 0;
+}
+
+double Votes::deviation() const {
+  std::vector<double> values(votes.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t c = 0; c < values.size(); ++c)
+    if (held[c]) values[c] = votes[c];
+  return spread_of(values, missing_variance).sd;
 }
 
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,

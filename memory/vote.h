@@ -49,7 +49,9 @@ struct Votes {
   bool contains(std::int64_t chunk) const;
   double operator[](std::int64_t chunk) const { return votes[place(chunk)]; }
   std::size_t place(std::int64_t chunk) const;  // in the vectors; the chunk must be contained
-  // The first ones of order(): up to so many standard deviations, over the chunks held, below the best.
+  double deviation() const;                     // standard, over the chunks held
+  double behind(std::int64_t chunk) const;      // how many of them below the best
+  // The first ones of order(): up to so many of them below the best.
   std::vector<std::int64_t> leaders(double margin) const;
 };
 

@@ -50,6 +50,7 @@ class ObservedRecall final : public memory::Recall {
     return inner_->short_term(layer);
   }
   bool has_next() const override { return inner_->has_next(); }
+  std::optional<double> behind() const override { return inner_->behind(); }
   void next() override { inner_->next(); }
   const memory::Votes* votes() const override { return inner_->votes(); }
   std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }

@@ -63,6 +63,11 @@ class ChunkRecall final : public Recall {
 
   bool has_next() const override { return turn_ + 1 < turns_.size(); }
   void next() override { ++turn_; }
+  std::optional<double> behind() const override {
+    if (turns_.empty()) return std::nullopt;
+    const bool given = turn_ < static_cast<std::size_t>(given_turns());
+    return given ? 0 : votes_.behind(turns_[turn_]);
+  }
 
   const Votes* votes() const override { return &votes_; }
   std::span<const ScoredRows> scores() const override {
@@ -74,9 +79,11 @@ class ChunkRecall final : public Recall {
   // different things about the same, the newer is right.
   void take_turns() {
     turns_.assign(order_.begin(), order_.begin() + std::min(std::ssize(order_), options_.most_in_turn));
-    const auto given = rule_ == RecallRule::oracle ? std::min(std::ssize(options_.chunks), std::ssize(turns_))
-                                                   : std::ptrdiff_t{0};
-    std::sort(turns_.begin() + given, turns_.end(), std::greater<std::int64_t>());
+    std::sort(turns_.begin() + given_turns(), turns_.end(), std::greater<std::int64_t>());
+  }
+
+  std::ptrdiff_t given_turns() const {
+    return rule_ == RecallRule::oracle ? std::min(std::ssize(options_.chunks), std::ssize(turns_)) : 0;
   }
 
   void score_recent(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {

@@ -96,9 +96,10 @@ class Answers(TinyModelTest):
     def test_chunks_may_be_read_in_turn(self):
         memory = self.memory(story(600, 1))
 
-        def ask(no_answer, *options, turns=3, read=self.report):
+        def ask(no_answer, *options, turns=3, lean=0, lag=0, read=self.report):
             delta = self.folder / "in-turn.safetensors"
-            with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer, read_turns=str(turns))
+            with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer, read_turns=str(turns),
+                          turn_lean=str(lean), turn_lag=str(lag))
             return read("ask", "Where?", "--memory", memory, "-n", "8", *options, "-m", self.base, "--delta", delta)
 
         why = ask("never said", "--why")["why"]
@@ -119,6 +120,13 @@ class Answers(TinyModelTest):
         only = ask("never said", turns=1)["text"]
         self.assertEqual(ask(only.strip(), turns=1)["text"], only)
         self.assertEqual(ask(own[0].strip() + " of that", read=self.run_program).stdout.decode().strip(), own[0].strip())
+        # Far enough to one side, what says that there is no answer is never said; nor is there an answer but the best chunk's.
+        self.assertNotEqual(ask(only.strip(), turns=1, lean=999)["text"][:2], only[:2])
+        best = turns.index(why[0]["chunk"])
+        sure = ask("never said", lag=999)
+        self.assertEqual((sure["text"], sure["passed"]), (own[best], turns[:best]))
+        none = ask(own[best].strip(), lag=999)
+        self.assertEqual((none["text"].strip()[0], none["passed"]), (own[best].strip()[0], turns[:2]))
         both = ask(own[0].strip(), "--reread", "1")
         self.assertEqual(both["passed"], [])
         self.assertIn("no_answer", self.error("ask", "Where?", "--memory", memory, "--recall-over", "everything", "--read-over", "in-turn",

@@ -59,6 +59,8 @@ TEST(DeltaConfig, WhatIsWrittenReadsTheSame) {
   m.recall_margin = 0.75;
   m.read_over = "in-turn";
   m.read_turns = 5;
+  m.turn_lean = 1.25;
+  m.turn_lag = 4;
   m.no_answer = "I do not know.";
   m.chat_trained = true;
   m.prompt = "back\\slash \\n stays, tab\t, cr\r, newline\n{q} é \\";
@@ -106,6 +108,8 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
       ErrorCode::unsupported, ("metadata 'read_over'", "needs 'no_answer'"),
       with_metadata({{"K", "2"}, {"N", "4"}, {"recall_over", "everything"}, {"read_over", "in-turn"}}));
   refused("read_turns", "0");
+  refused("turn_lean", "-1");
+  refused("turn_lag", "inf");
   EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("metadata 'K'", "nothing"), with_metadata({{"N", "4"}}));
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'format_version'", "1", "2"),
                      with_metadata({{"K", "2"}, {"N", "4"}, {"format_version", "2"}}));

@@ -29,6 +29,8 @@ inline void expect_same(const MemoryConfig& a, const MemoryConfig& b) {
   EXPECT_EQ(a.recall_margin, b.recall_margin);
   EXPECT_EQ(a.read_over, b.read_over);
   EXPECT_EQ(a.read_turns, b.read_turns);
+  EXPECT_EQ(a.turn_lean, b.turn_lean);
+  EXPECT_EQ(a.turn_lag, b.turn_lag);
   EXPECT_EQ(a.no_answer, b.no_answer);
   EXPECT_EQ(a.prompt, b.prompt);
   EXPECT_EQ(a.stop, b.stop);

@@ -23,6 +23,15 @@ std::string random_bytes(std::size_t size, std::uint64_t seed) {
 
 TEST(Tokenizer, SmolLM2Vectors) { test::expect_vectors(smollm2(), "smollm2", 81); }
 
+TEST(Tokenizer, WhatATextMayBeginWith) {
+  EXPECT_EQ(first_ids(smollm2(), "I do not know."),
+            (Ids{smollm2().encode("I")[0], smollm2().encode(" I")[0]}));
+  EXPECT_EQ(first_ids(smollm2(), ""), Ids{smollm2().encode(" ")[0]});
+  const Tokenizer bytes = TinyTokenizer().load();
+  EXPECT_EQ(first_ids(bytes, "no"), (Ids{'n', ' '}));
+  EXPECT_EQ(first_ids(bytes, " no"), Ids{' '});
+}
+
 TEST(Tokenizer, SmolLM2Facts) {
   EXPECT_EQ(smollm2().size(), 49152);
   EXPECT_EQ(smollm2().special("<|im_start|>"), 1);

@@ -315,6 +315,8 @@ TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
         }
         EXPECT_EQ(chunks, std::set{expected[turn]});
         EXPECT_EQ(rows, kLayers * K);
+        const bool given = rule == RecallRule::oracle && turn < 2;
+        EXPECT_EQ(recall->behind(), given ? 0 : recall->votes()->behind(expected[turn]));
         ASSERT_EQ(recall->has_next(), turn + 1 < expected.size());
         if (recall->has_next()) recall->next();
       }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "mplus/memory/layout.h"
@@ -60,8 +61,12 @@ TEST(Vote, LeadersAreThoseNearTheBest) {
   EXPECT_EQ(votes.leaders(1.6), (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(votes.leaders(2.0), (std::vector<std::int64_t>{0, 1, 2, 4}));
   EXPECT_EQ(votes.leaders(kNoMargin), votes.order());
+  EXPECT_EQ(votes.behind(0), 0);
+  EXPECT_DOUBLE_EQ(votes.behind(1), 4 / std::sqrt(6.5));
+  EXPECT_DOUBLE_EQ(votes.behind(3), 7 / std::sqrt(6.5));
   const Votes equal{{0, 1}, {0, 0}, {true, true}, {}};
   EXPECT_EQ(equal.leaders(0), equal.order());
+  EXPECT_EQ(equal.behind(1), 0);
   EXPECT_TRUE(Votes{}.leaders(1).empty());
 }
 

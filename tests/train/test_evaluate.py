@@ -117,21 +117,23 @@ class SameAsTheEngine(Evaluation):
         fields = {"recall_over": "everything", "read_over": "in-turn"}
         options = ("mixed", "--samples", "6", "--distances", "0,3,12", "--lengths", "4k")
         columns = "mplus,words-recall,hybrid,reread,oracle-recall"
-        said = ""
-        for no_answer in ("never said", None):
+        said, answers = "", []
+        for no_answer, leaning in (("never said", {}), (None, {}), (None, {"turn_lean": "2", "turn_lag": "4"})):
             self.delta = self.folder / "other.safetensors"
-            with_metadata(plain, self.delta, **fields, no_answer=no_answer or said)
+            with_metadata(plain, self.delta, **fields, **leaning, no_answer=no_answer or said)
             self.model = ("-m", self.base, "--delta", self.delta, "-t", "2")
             engine, trainer = self.both(*options, columns=columns)
             self.check(engine, trainer)
             outputs = [s["output"].strip() for s in engine.values() if s["column"] == "hybrid" and s.get("output", "").strip()]
             if no_answer:
-                first = [output[0] for output in outputs]
-                said = max(sorted(set(first)), key=first.count)  # what begins most answers
-                before = first.count(said)
+                first = [output.split()[0] for output in outputs if " " in output]
+                said = max(sorted(set(first)), key=first.count)  # a word that begins most answers
+                before = sum(output.startswith(said) for output in outputs)
+            answers.append(outputs)
             for report in ("engine", "trainer"):
                 shutil.rmtree(self.folder / report)
-        self.assertLess(sum(output.startswith(said) for output in outputs), before)
+        self.assertLess(sum(output.startswith(said) for output in answers[1]), before)
+        self.assertNotEqual(answers[1], answers[2])
 
     def test_a_part_of_a_plan(self):
         for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):

@@ -1,6 +1,7 @@
 #include "mplus/train/evaluation/answers.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "mplus/core/error.h"
 #include "mplus/core/text.h"
@@ -81,15 +82,17 @@ void AnswerQueue::answer(Group& group) {
 }
 
 void AnswerQueue::put(Waiting question) {
-  if (question.turns == 1) return file_.add(question.answer);
+  if (!question.turn) return file_.add(question.answer);
   const std::string key = question.answer.at("key");
   std::vector<Waiting>& reads = in_turn_[key];
-  const std::int64_t turns = question.turns;
+  const std::int64_t turns = question.turn->of;
   reads.push_back(std::move(question));
   if (std::ssize(reads) < turns) return;
-  std::sort(reads.begin(), reads.end(), [](const Waiting& a, const Waiting& b) { return a.turn < b.turn; });
+  std::sort(reads.begin(), reads.end(),
+            [](const Waiting& a, const Waiting& b) { return a.turn->number < b.turn->number; });
   const auto answers = [&](const Waiting& read) {
-    return !trim(read.answer.at("output").get_ref<const std::string&>()).starts_with(no_answer_);
+    const auto& said = read.answer.at("output").get_ref<const std::string&>();
+    return !read.turn->passed && !trim(said).starts_with(memory_.no_answer);
   };
   const auto first = std::find_if(reads.begin(), reads.end(), answers);
   file_.add((first == reads.end() ? reads.back() : *first).answer);
@@ -107,15 +110,42 @@ void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {
   for (std::size_t q = 0; q < questions.size(); ++q) questions[q].answer["nll"] = nll[q];
 }
 
+Tensor AnswerQueue::settled(const Tensor& scores, std::vector<Waiting>& questions) const {
+  const bool plain = memory_.turn_lean == 0 && memory_.turn_lag == 0;
+  if (plain || std::none_of(questions.begin(), questions.end(), [](const Waiting& q) { return q.turn; }))
+    return scores;
+  const std::vector<io::TokenId> first = io::first_ids(tokenizer_, memory_.no_answer);
+  const Tensor ids = upload(std::vector<std::int64_t>(first.begin(), first.end()), {std::ssize(first)},
+                            torch::kInt64, device_);
+  constexpr double kBarred = -std::numeric_limits<double>::infinity();
+  const Tensor answers = scores.index_fill(1, ids, kBarred);
+  const Tensor none = torch::full_like(scores, kBarred).index_copy(1, ids, scores.index_select(1, ids));
+  const Tensor odds = (answers.amax(1) - none.amax(1)).to(torch::kCPU, torch::kFloat64).contiguous();
+  std::vector<std::int64_t> answer(questions.size(), 0), pass = answer;
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    if (!questions[q].turn) continue;
+    const double likelier = odds.const_data_ptr<double>()[q];
+    const bool gives = likelier > memory_.turn_lag * questions[q].turn->behind - memory_.turn_lean;
+    answer[q] = gives;
+    pass[q] = questions[q].turn->passed = !gives && likelier >= 0;
+  }
+  const auto rows = [&](const std::vector<std::int64_t>& which) {
+    return upload(which, {std::ssize(which), 1}, torch::kInt64, device_) > 0;
+  };
+  return torch::where(rows(answer), answers, torch::where(rows(pass), none, scores));
+}
+
 void AnswerQueue::generate(const Fronts& fronts, std::vector<Waiting>& questions) {
   std::vector<Ids> windows;
   for (const Waiting& question : questions) windows.push_back(question.window);
   std::vector<Growing> answers(questions.size(), Growing(plan_, tokenizer_));
   reader_.generate(
-      fronts, pad(windows, device_), plan_.max_tokens, [&](const std::vector<std::int64_t>& ids) {
+      fronts, pad(windows, device_), plan_.max_tokens,
+      [&](const std::vector<std::int64_t>& ids) {
         for (std::size_t q = 0; q < answers.size(); ++q) answers[q].push(static_cast<io::TokenId>(ids[q]));
         return !std::all_of(answers.begin(), answers.end(), [](const Growing& a) { return a.done(); });
-      });
+      },
+      [&](const Tensor& scores) { return settled(scores, questions); });
   for (std::size_t q = 0; q < questions.size(); ++q) questions[q].answer["output"] = answers[q].text();
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,19 +35,25 @@ struct Waiting {
   Ids window;
   std::size_t from = 0;  // score the tokens from here on; 0: answer
   AnswerJson answer;     // what is known of it already
-  // Chunks are read in turn: this is one of so many reads, and the first that gives an answer counts.
-  std::int64_t turn = 0, turns = 1;
+  // Chunks are read in turn: this is one of so many reads, of a chunk so far behind the best one; the first
+  // that gives an answer counts.
+  struct Turn {
+    std::int64_t number = 0, of = 1;
+    double behind = 0;
+    bool passed = false;  // no answer, whatever its words are
+  };
+  std::optional<Turn> turn = {};
 };
 
 class AnswerQueue {
  public:
-  // `at_once`: questions read in one pass. `no_answer`: what says that there is none.
+  // `at_once`: questions read in one pass.
   AnswerQueue(const Reader& reader, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              const std::string& no_answer, torch::Device device, std::size_t at_once, AnswerFile& file)
+              const io::MemoryConfig& memory, torch::Device device, std::size_t at_once, AnswerFile& file)
       : reader_(reader),
         plan_(plan),
         tokenizer_(tokenizer),
-        no_answer_(no_answer),
+        memory_(memory),
         device_(device),
         at_once_(at_once),
         file_(file) {}
@@ -62,12 +69,14 @@ class AnswerQueue {
   void answer(Group& group);
   void score(const Fronts& fronts, std::vector<Waiting>& questions);
   void generate(const Fronts& fronts, std::vector<Waiting>& questions);
+  // Of the first token's scores [Q, V]: what must not be said is barred (engine/turn_choice.h).
+  Tensor settled(const Tensor& scores, std::vector<Waiting>& questions) const;
   void put(Waiting question);
 
   const Reader& reader_;
   const EvaluationPlan& plan_;
   const io::Tokenizer& tokenizer_;
-  std::string no_answer_;
+  const io::MemoryConfig& memory_;
   torch::Device device_;
   std::size_t at_once_;
   AnswerFile& file_;

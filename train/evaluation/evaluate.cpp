@@ -30,6 +30,7 @@ ReadOver read_over(const io::MemoryConfig& memory) {
 // Chunks that each question reads in turn, as the engine does (ChunkRecall in memory/rules).
 struct Turns {
   std::vector<std::vector<std::int64_t>> chunks;  // [Q]
+  std::vector<std::vector<double>> behind;        // of each, in standard deviations; 0 of those given
   std::size_t most = 0;
   // The chunk of each question at this turn, its last one where it has fewer: [Q, 1].
   Tensor at(std::size_t turn, torch::Device device) const {
@@ -40,18 +41,23 @@ struct Turns {
 };
 
 // The first chosen[q] chunks of order [Q, n]; given[q] of them stay where they are, the others come newest
-// first.
-Turns turns_of(const Tensor& order, const Tensor& chosen, const std::vector<std::int64_t>& given,
-               std::int64_t most) {
+// first. `behind`: [Q, n], by chunk.
+Turns turns_of(const Tensor& order, const Tensor& chosen, const Tensor& behind,
+               const std::vector<std::int64_t>& given, std::int64_t most) {
   const Tensor best = order.narrow(1, 0, std::min(most, order.size(1))).to(torch::kCPU).contiguous();
   const Tensor counts = chosen.to(torch::kCPU, torch::kInt64).contiguous();
+  const Tensor lags = behind.to(torch::kCPU, torch::kFloat64).contiguous();
   Turns turns;
   for (std::int64_t q = 0; q < best.size(0); ++q) {
     const std::int64_t* row = best.const_data_ptr<std::int64_t>() + q * best.size(1);
     const std::int64_t n =
         std::clamp<std::int64_t>(counts.const_data_ptr<std::int64_t>()[q], 1, best.size(1));
     std::vector<std::int64_t>& own = turns.chunks.emplace_back(row, row + n);
-    std::sort(own.begin() + std::min(n, given[static_cast<std::size_t>(q)]), own.end(), std::greater<>());
+    const std::int64_t in_place = std::min(n, given[static_cast<std::size_t>(q)]);
+    std::sort(own.begin() + in_place, own.end(), std::greater<>());
+    std::vector<double>& lag = turns.behind.emplace_back(own.size(), 0.0);
+    for (auto i = static_cast<std::size_t>(in_place); i < own.size(); ++i)
+      lag[i] = lags.const_data_ptr<double>()[q * lags.size(1) + own[i]];
     turns.most = std::max(turns.most, own.size());
   }
   return turns;
@@ -194,14 +200,14 @@ class StreamGroup {
     if (wants("stm")) add(b, "stm", {short_term, {}}, {}, shares);
     // Chunks in order, and how many of them may be recalled.
     const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
-                              const Tensor& ranking, bool by_score) {
+                              const Tensor& behind, const Tensor& ranking, bool by_score) {
       if (!wants(column)) return;
       using From = ChunkSearch::From;
       if (over == ReadOver::in_turn && memory_.stored() > 0 && column != "reread") {
         std::vector<std::int64_t> given;
         for (const Due& due : b.due)
           given.push_back(column == "oracle-recall" ? std::ssize(due.question().gold) : 0);
-        const Turns turns = turns_of(order, chosen, given, model_.memory.read_turns);
+        const Turns turns = turns_of(order, chosen, behind, given, model_.memory.read_turns);
         for (std::size_t turn = 0; turn < turns.most; ++turn)
           add(b, column,
               reader_.chosen_fronts(memory_, b.streams,
@@ -223,7 +229,8 @@ class StreamGroup {
     };
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
                               bool by_score) {
-      by_order(column, votes.order(), votes.leaders(model_.memory.recall_margin).sum(1), ranking, by_score);
+      by_order(column, votes.order(), votes.leaders(model_.memory.recall_margin).sum(1), votes.behind(),
+               ranking, by_score);
     };
     const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
       if (!wants(column)) return;
@@ -245,7 +252,8 @@ class StreamGroup {
     by_votes("hybrid", both, total, true);
     by_votes("reread", both, total, true);
     by_order("oracle-recall", ChunkVotes{votes.votes + b.gold, votes.held}.order(),
-             votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), {}, true);
+             votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), votes.behind(), {},
+             true);
     by_rows("per-layer", per_layer(b), &b.asking);
     by_rows(
         "random-recall", [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; }, nullptr);
@@ -299,8 +307,11 @@ class StreamGroup {
       }
       Ids window = question.prompt;
       if (column == "reread") window = with_text(*due.planned, best, question);
-      waiting.push_back({std::move(window), question.scored_from, std::move(answer),
-                         static_cast<std::int64_t>(turn), static_cast<std::int64_t>(of)});
+      Waiting asked{std::move(window), question.scored_from, std::move(answer)};
+      if (turns)
+        asked.turn = {static_cast<std::int64_t>(turn), static_cast<std::int64_t>(of),
+                      turns->behind[static_cast<std::size_t>(q)][turn]};
+      waiting.push_back(std::move(asked));
       rows.push_back(q);
     }
     if (waiting.empty()) return;
@@ -355,8 +366,8 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
   const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
   const Reader reader(model);
-  AnswerQueue queue(reader, plan, tokenizer, model.memory.no_answer, model.device(),
-                    static_cast<std::size_t>(at_once), answers);
+  AnswerQueue queue(reader, plan, tokenizer, model.memory, model.device(), static_cast<std::size_t>(at_once),
+                    answers);
   const auto start = std::chrono::steady_clock::now();
   const auto share = [&](std::int64_t part) {
     return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);

@@ -252,7 +252,7 @@ Tensor Reader::logits(const Tensor& hidden) const {
 
 void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t most,
                       const std::function<bool(const std::vector<std::int64_t>&)>& next,
-                      double temperature) const {
+                      const std::function<Tensor(const Tensor&)>& first, double temperature) const {
   std::vector<Seen> seen;
   Tensor x = embed(windows.tokens);
   for (std::int64_t l = 0; l < model_.config.layers; ++l) {
@@ -263,7 +263,8 @@ void Reader::generate(const Fronts& fronts, const Windows& windows, std::int64_t
   x = x.gather(1, ends);  // [Q, 1, d]
   for (std::int64_t i = 0; i < most; ++i) {
     Tensor scores = logits(x.squeeze(1));  // [Q, V]
-    if (temperature > 0)                   // Gumbel's way to draw
+    if (i == 0 && first) scores = first(scores);
+    if (temperature > 0)  // Gumbel's way to draw
       scores = scores / temperature - torch::empty_like(scores).exponential_().log();
     const Tensor tokens = scores.argmax(-1);  // [Q]
     const Tensor host = tokens.to(torch::kCPU);

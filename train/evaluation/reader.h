@@ -70,10 +70,11 @@ class Reader {
   // [Q, T, d], before the final norm. `normed`: gets each layer's normed input, if wanted.
   Tensor read(const Fronts& fronts, const Tensor& tokens, std::vector<Tensor>* normed = nullptr) const;
   // Tokens one after another, up to `most` each: the likeliest, or drawn at a temperature from the device's
-  // default generator. `next` is told the newest of all questions and says whether to go on.
+  // default generator. `next` is told the newest of all questions and says whether to go on; `first` may
+  // change the scores [Q, V] of the first tokens.
   void generate(const Fronts& fronts, const Windows& windows, std::int64_t most,
                 const std::function<bool(const std::vector<std::int64_t>&)>& next,
-                double temperature = 0) const;
+                const std::function<Tensor(const Tensor&)>& first = {}, double temperature = 0) const;
   // The likeliest token after each of these places [n] of the windows' tokens, which are seen as one row.
   Tensor likeliest(const Fronts& fronts, const Tensor& tokens, const Tensor& places) const;
   // Mean NLL of each window's tokens from[q] … its end.

@@ -48,6 +48,11 @@ Tensor ChunkVotes::order() const {
   return torch::argsort(votes, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
 }
 
+Tensor ChunkVotes::behind() const {
+  const Tensor distance = votes.amax(1, true) - votes;
+  return torch::where(distance > 0, distance / spread_of(votes, held).sd, torch::zeros_like(distance));
+}
+
 Tensor ChunkVotes::leaders(std::optional<double> margin) const {
   if (!margin) return torch::ones_like(held);
   return (votes.amax(1, true) - votes) <= *margin * spread_of(votes, held).sd;

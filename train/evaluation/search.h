@@ -15,9 +15,10 @@ namespace mplus::train {
 
 // Votes on chunks 0 … n − 1; a chunk that is not held has vote 0.
 struct ChunkVotes {
-  Tensor votes;          // [Q, n], double
-  Tensor held;           // [Q, n], bool: some layer has rows of it
-  Tensor order() const;  // [Q, n], int64: chunks by falling vote, ties older first
+  Tensor votes;           // [Q, n], double
+  Tensor held;            // [Q, n], bool: some layer has rows of it
+  Tensor order() const;   // [Q, n], int64: chunks by falling vote, ties older first
+  Tensor behind() const;  // [Q, n]: standard deviations, over those held, below the best
   // [Q, n], bool: chunks up to so many standard deviations, over those held, below the best
   // (memory::Votes::leaders); without a margin all of them.
   Tensor leaders(std::optional<double> margin) const;

@@ -31,7 +31,7 @@ std::vector<std::string> QuestionMaker::pose(std::span<const std::string> passag
         for (std::size_t i = 0; i < ids.size(); ++i) made[i].push_back(static_cast<std::int32_t>(ids[i]));
         return true;
       },
-      options_.temperature);
+      {}, options_.temperature);
   std::vector<std::string> texts;
   for (const auto& tokens : made) texts.push_back(tokenizer_.decode(tokens, /*skip_specials=*/true));
   return texts;
