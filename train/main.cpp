@@ -1,5 +1,6 @@
 // mplus-train CONFIG --out DIR: trains an M+ delta (docs/training.md). mplus-train evaluate PLAN: measures
-// one. mplus-train questions TEXT…: makes up questions to train with. mplus-train plot LOG SVG: draws a run.
+// one. mplus-train questions TEXT…: makes up questions to train with. mplus-train average DELTA…: what
+// several have in common. mplus-train plot LOG SVG: draws a run.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "mplus/core/error.h"
+#include "mplus/train/average_command.h"
 #include "mplus/train/evaluate_command.h"
 #include "mplus/train/plot_command.h"
 #include "mplus/train/processes/processes.h"
@@ -41,6 +43,8 @@ int main(int argc, char** argv) {
     return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
   if (argc > 1 && std::string_view(argv[1]) == "questions")
     return mplus::train::questions_command(argc - 1, argv + 1, stop);
+  if (argc > 1 && std::string_view(argv[1]) == "average")
+    return mplus::train::average_command(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
   CLI::App app{
       "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term\n"
@@ -50,7 +54,7 @@ int main(int argc, char** argv) {
       "a folder base where the base is trained, too. Started again with the same DIR, a run goes on where\n"
       "it stopped; Ctrl-C stops it after the step and saves. `mplus-train evaluate --help` tells how a\n"
       "delta is measured, `mplus-train questions --help` how questions are made up to train with,\n"
-      "`mplus-train plot --help` how a log is drawn."};
+      "`mplus-train average --help` how deltas are averaged, `mplus-train plot --help` how a log is drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;
