@@ -40,6 +40,9 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_TRUE(m.recall_over_everything);
   EXPECT_EQ(m.read_over, "in-turn");
   EXPECT_EQ(m.read_turns, 3);
+  EXPECT_EQ(m.recall_margin, 1.25);
+  EXPECT_EQ(m.turn_lag, 3);
+  EXPECT_EQ(m.turn_lean, 0.5);
   EXPECT_EQ(m.no_answer, "I do not know.");
   EXPECT_EQ(m.chunk_form, "filled");
   EXPECT_TRUE(m.chat_trained);
