@@ -79,8 +79,8 @@ engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std:
     return answer;
   }
   std::string aside = reread_text(answer.reread, session.record(), standard_output());
-  if (options.why || options.heat) aside += why_text(answer.why, session.record(), standard_output());
-  if (options.heat) aside += heat_text(answer.why);
+  if (options.why || options.heat) aside += why_text(answer, session.record(), standard_output());
+  if (options.heat) aside += heat_text(answer);
   stream.write_aside(aside);
   return answer;
 }

@@ -80,10 +80,9 @@ void ChatSession::say(const std::string& message, Interrupt& interrupt) {
   memory_->serve_words(how);
   AnswerStream stream(!options_.json, true);
   how.on_text = [&](std::string_view piece) { return stream.write(piece); };
-  engine::Answer answer = memory_->say(message, how);
+  last_ = memory_->say(message, how);
+  const engine::Answer& answer = *last_;
   memory_->note_recall(answer);
-  why_ = std::move(answer.why);
-  answered_ = true;
   memory_->save();
   stream.end();
   if (!options_.json)
@@ -91,7 +90,6 @@ void ChatSession::say(const std::string& message, Interrupt& interrupt) {
   if (options_.json) {
     Json json;
     json["message"] = message;
-    answer.why = why_;
     json.update(answer_json(answer, memory_->session().record(), true));
     put_json(json);
   }
@@ -150,9 +148,9 @@ void ChatSession::remember(const std::string& place, Interrupt& interrupt) {
 }
 
 void ChatSession::show_why(const std::string& argument) const {
-  if (!answered_) return print("There is no answer yet.\n");
-  print(why_text(why_, memory_->session().record(), standard_output()));
-  if (argument == "heat") print(heat_text(why_));
+  if (!last_) return print("There is no answer yet.\n");
+  print(why_text(*last_, memory_->session().record(), standard_output()));
+  if (argument == "heat") print(heat_text(*last_));
 }
 
 void ChatSession::show_sources() const {
@@ -207,7 +205,7 @@ void ChatSession::undo(const std::string& argument) {
       fail(ErrorCode::invalid_argument, "/undo: expected a number, got {}", io::shown(argument));
   }
   stored("/undo").undo(n);
-  answered_ = false;
+  last_.reset();
   print(fmt::format("{} taken back\n", plural(n, "event")));
 }
 
@@ -218,7 +216,7 @@ void ChatSession::forget(const std::string& argument) {
   if (exact) source.erase(argument.starts_with(flag) ? 0 : argument.size() - flag.size(), flag.size());
   source = std::string(trim(source));
   print(forget_text(stored("/forget").forget(source, exact), exact));
-  answered_ = false;
+  last_.reset();
 }
 
 void ChatSession::save_copy(const std::string& file) {

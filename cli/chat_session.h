@@ -49,8 +49,7 @@ class ChatSession {
   ChatOptions options_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<OpenMemory> memory_;
-  std::vector<engine::WhyChunk> why_;  // of the last answer
-  bool answered_ = false;
+  std::optional<engine::Answer> last_;
 };
 
 }  // namespace mplus::cli

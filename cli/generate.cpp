@@ -56,7 +56,7 @@ int generate(GenerateCommand options) {
     put_json(answer_json(answer, session.record(), options.why));
   } else {
     if (!engine->has_tokenizer()) stream.write_aside(list_text(answer.tokens) + "\n");
-    if (options.why) stream.write_aside(why_text(answer.why, session.record(), standard_output()));
+    if (options.why) stream.write_aside(why_text(answer, session.record(), standard_output()));
   }
   return answer.reason == engine::StopReason::cancelled ? kFailed : kGood;
 }

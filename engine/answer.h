@@ -77,6 +77,8 @@ struct Answer {
   std::vector<std::int64_t> reread;  // chunks whose text stood in front of the question, oldest first
   // Chunks that were read before, one at a time, and gave no answer.
   std::vector<std::int64_t> passed;
+  // Text not written yet that gave the answer, read before any chunk; empty where memory was read.
+  std::vector<Span> waiting;
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to
   std::vector<std::vector<std::int64_t>> seen_births;  // [L], of short-term memory; empty: all of it was seen
   std::int64_t read_tokens = 0;                        // of `tokens`, those the model read back

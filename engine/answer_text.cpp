@@ -1,11 +1,10 @@
 #include "mplus/engine/answer_text.h"
 
-#include "mplus/core/text.h"
-
 namespace mplus::engine {
 
-AnswerText::AnswerText(const io::Tokenizer* tokenizer, const GenerateOptions& options, std::string no_answer)
-    : options_(options), no_answer_(std::move(no_answer)), stop_(options.stop) {
+AnswerText::AnswerText(const io::Tokenizer* tokenizer, const GenerateOptions& options, std::string no_answer,
+                       std::string quotes)
+    : options_(options), no_answer_(std::move(no_answer)), quotes_(std::move(quotes)), stop_(options.stop) {
   if (tokenizer) decoder_.emplace(*tokenizer);
 }
 
@@ -16,10 +15,16 @@ bool AnswerText::push(io::TokenId id) {
   return wanted && !stop_.stopped() && !is_none();
 }
 
-bool AnswerText::is_none() const { return !no_answer_.empty() && trim(text_).starts_with(no_answer_); }
+bool AnswerText::is_none() const {
+  std::string_view said = trim(text_);
+  if (!no_answer_.empty() && said.starts_with(no_answer_)) return true;
+  if (!said.empty() && said.back() == '.') said.remove_suffix(1);  // ends the answer, need not end a sentence
+  return !quotes_.empty() && !contains_ignoring_case(quotes_, said);
+}
 
 bool AnswerText::stands() {
   no_answer_.clear();
+  quotes_.clear();
   return show("");
 }
 
@@ -32,7 +37,7 @@ std::string AnswerText::finish() {
 bool AnswerText::show(const std::string& piece) {
   text_ += piece;
   const std::string_view said = trim(text_), none = no_answer_;
-  if (!none.empty() && (none.starts_with(said) || said.starts_with(none))) return true;
+  if (!quotes_.empty() || (!none.empty() && (none.starts_with(said) || said.starts_with(none)))) return true;
   const std::string_view unseen = std::string_view(text_).substr(shown_);
   shown_ = text_.size();
   return unseen.empty() || !options_.on_text || options_.on_text(unseen);

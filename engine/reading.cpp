@@ -9,7 +9,7 @@ namespace mplus::engine {
 using memory::RecallRule;
 
 Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
-                 const GenerateOptions& options)
+                 const GenerateOptions& options, bool text_waits)
     : engine_(&engine),
       memory_(&memory),
       rows_(&rows),
@@ -41,6 +41,7 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
     // What is read again stands in the window beside all of what was recalled.
     if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
       how.read_over = memory::ReadOver::recalled;
+    how.window_first = text_waits;
     recall_ = memory::make_recall(rule_, std::move(how));
   }
 }

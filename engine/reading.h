@@ -16,9 +16,10 @@ namespace mplus::engine {
 
 class Reading {
  public:
-  // `memory` and `rows` belong to the session; rows grow by what is read.
+  // `memory` and `rows` belong to the session; rows grow by what is read. `text_waits`: in the window, newer
+  // than all of memory; where chunks are read in turn it comes first.
   Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
-          const GenerateOptions& options);
+          const GenerateOptions& options, bool text_waits = false);
 
   // Reads the prompt; tokens [scouts_begin, scouts_end) ask what to recall. `expected` more tokens will
   // follow: room is made for them now. The sink gets logits from token `logits_from` on.

@@ -18,20 +18,6 @@ memory::Memory fresh_memory(Engine& engine, std::uint64_t seed) {
   return memory;
 }
 
-// Neighbouring tokens of one source make one span.
-std::vector<Span> spans_of(std::span<const WindowToken> tokens) {
-  std::vector<Span> spans;
-  for (const WindowToken& t : tokens) {
-    if (!spans.empty() && spans.back().source == t.source && spans.back().token_end == t.index) {
-      spans.back().byte_end = std::max(spans.back().byte_end, t.byte_end);
-      spans.back().token_end = t.index + 1;
-    } else {
-      spans.push_back({t.source, t.byte_begin, t.byte_end, t.index, t.index + 1});
-    }
-  }
-  return spans;
-}
-
 }  // namespace
 
 Session::Session(Engine& engine, std::uint64_t seed)
@@ -149,6 +135,26 @@ RememberResult Session::remember(const Document& document, const Progress& progr
   tell(true);
   if (progress) progress(total, total);
   return result;
+}
+
+std::vector<Span> Session::spans_of(std::span<const WindowToken> tokens) {
+  std::vector<Span> spans;
+  for (const WindowToken& t : tokens) {
+    if (!spans.empty() && spans.back().source == t.source && spans.back().token_end == t.index) {
+      spans.back().byte_end = std::max(spans.back().byte_end, t.byte_end);
+      spans.back().token_end = t.index + 1;
+    } else {
+      spans.push_back({t.source, t.byte_begin, t.byte_end, t.index, t.index + 1});
+    }
+  }
+  return spans;
+}
+
+std::vector<Span> Session::waiting_documents() const {
+  std::vector<WindowToken> tokens;
+  for (const WindowToken& token : window_)
+    if (record_.source(token.source).speaker == Speaker::document) tokens.push_back(token);
+  return spans_of(tokens);
 }
 
 // Documents too short to be written wait among the conversation; they come out in order.

@@ -137,6 +137,8 @@ class Session {
 
   // The source a document belongs to: a new one, or the one it goes on in.
   std::int64_t source_of(const Document& document);
+  static std::vector<Span> spans_of(std::span<const WindowToken> tokens);  // neighbours of a source make one
+  std::vector<Span> waiting_documents() const;
   std::vector<WindowToken> take_waiting_documents();
   void write_chunk(std::span<const WindowToken> tokens);
   void write_front(std::int64_t count);  // the window's first tokens become one update
@@ -155,10 +157,11 @@ class Session {
              const GenerateOptions& options, const TurnTaken* told);
   using StepFunction =
       std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
-  // False: `may_be_none`, and it says that there is no answer.
+  // False: `may_be_none`, and it says that there is no answer, or nothing that stands in `quotes`, if that is
+  // not empty.
   bool generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
                        const GenerateOptions& options, std::span<const float> next, const StepFunction& step,
-                       bool may_be_none);
+                       bool may_be_none, const std::string& quotes);
   void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
                    const StepFunction& step);
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.

@@ -20,11 +20,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // The chunk whose rows were read, where it was one.
-std::int64_t chunk_seen(const Answer& answer, std::int64_t K) {
+std::optional<std::int64_t> chunk_seen(const Answer& answer, std::int64_t K) {
   for (const auto* lists : {&answer.recalled_births, &answer.seen_births})
     for (const std::vector<std::int64_t>& births : *lists)
       if (!births.empty()) return memory::chunk_of(births.front(), K);
-  return -1;
+  return std::nullopt;
 }
 
 std::optional<TurnChoice> turn_choice(const Engine& engine) {
@@ -245,7 +245,8 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
       ids.push_back(window_[static_cast<std::size_t>(i)].id);
     return ids;
   };
-  Reading reading(*engine_, memory_, rows_, options);
+  const std::vector<Span> waiting = waiting_documents();
+  Reading reading(*engine_, memory_, rows_, options, !waiting.empty());
   const bool as_told = told && !told->reread.empty();
   if (as_told || options.reread > 0) {
     // The question alone asks what to recall; what is read again must not ask for itself.
@@ -279,18 +280,28 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     if (options.why) answer.why = reading.why(record_);
     const auto decode_start = std::chrono::steady_clock::now();
     answer.prefill_seconds += std::chrono::duration<double>(decode_start - prefill_start).count();
+    const std::optional<std::int64_t> chunk = chunk_seen(answer, memory_.layout().K);
+    const bool window_alone = !chunk && !answer.seen_births.empty();
     bool answered = true;
     if (told) {
       take_tokens(answer, *told, answer_source, step);
     } else if (choice && reading.behind() && !choice->settle(next, *reading.behind()) && reading.has_next()) {
       answered = false;
     } else {
-      answered = generate_tokens(answer, unread, answer_source, options, next, step, reading.has_next());
+      // What waits is text: an answer that it gives must stand in it.
+      std::string quotes;
+      if (window_alone)
+        for (const Span& span : waiting) quotes += record_.text(span);
+      answered =
+          generate_tokens(answer, unread, answer_source, options, next, step, reading.has_next(), quotes);
     }
     answer.decode_seconds += seconds_since(decode_start);
-    if (answered) break;
+    if (answered) {
+      if (window_alone) answer.waiting = waiting;
+      break;
+    }
     // Chunks are read in turn, and this one says nothing: as if it had not been read.
-    answer.passed.push_back(chunk_seen(answer, memory_.layout().K));
+    if (chunk) answer.passed.push_back(*chunk);
     reading.next();
     rows_.truncate(already_read);
     window_.erase(window_.begin() + asked, window_.end());
@@ -311,11 +322,11 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
 
 bool Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
                               const GenerateOptions& options, std::span<const float> next,
-                              const StepFunction& step, bool may_be_none) {
+                              const StepFunction& step, bool may_be_none, const std::string& quotes) {
   Sampler sampler(options.sampling, engine_->weights().config.vocab);
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_->has_tokenizer() ? &engine_->tokenizer() : nullptr, options,
-                  may_be_none ? engine_->weights().memory->no_answer : "");
+                  may_be_none ? engine_->weights().memory->no_answer : "", quotes);
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16));
   answer.tokens.reserve(expected);
   recent.reserve(recent.size() + expected);
@@ -344,7 +355,8 @@ bool Session::generate_tokens(Answer& answer, std::vector<io::TokenId> recent, s
     if (text.is_none() || answer.reason != StopReason::max_tokens || n + 1 == options.max_tokens) break;
     step(spills, token.id);
   }
-  const bool none = text.is_none() && answer.reason != StopReason::cancelled;
+  const bool nothing = text.is_none() || (!quotes.empty() && text.is_empty());
+  const bool none = nothing && answer.reason != StopReason::cancelled;
   if (!none) text.stands();
   answer.text = text.finish();
   return !none;

@@ -75,7 +75,7 @@ std::vector<WhyChunk> explain(const memory::Memory& memory, const Record& record
     for (double weight : chunk.layer_weights) chunk.weight += weight / with_rows;
     add_votes(chunk, ranking);
     if (prior) chunk.words = prior(number);
-    if (chunk.rows_recalled > 0 || chunk.rows_short_term > 0) result.push_back(std::move(chunk));
+    result.push_back(std::move(chunk));
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const WhyChunk& a, const WhyChunk& b) { return a.total > b.total; });

@@ -40,7 +40,7 @@ class Recall {
   virtual bool has_next() const { return false; }
   virtual void next() {}
   // How far the piece at hand stands behind the best, in standard deviations of what pieces were ordered by;
-  // none where all is read at once.
+  // none where all is read at once, or nothing.
   virtual std::optional<double> behind() const { return std::nullopt; }
   // What the chunks were ordered by, where the rule orders chunks; the scores behind it, where it has those
   // of every row.
@@ -94,6 +94,7 @@ struct RecallOptions {
   // stands beside the chunk that answers distracts, and a chunk that says the same of another time more so.
   ReadOver read_over = ReadOver::everything;
   std::int64_t most_in_turn = 3;  // chunks, of those within the margin
+  bool window_first = false;      // in turn: the window holds newer text, so the first turn sees no chunk
 };
 
 std::unique_ptr<Recall> make_recall(RecallRule rule, RecallOptions options = {});

@@ -24,6 +24,7 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
   json["recall"] = memory::recall_rule_name(answer.recall);
   json["reread"] = reread_json(answer.reread, record);
   json["passed"] = answer.passed;
+  json["waiting"] = spans_json(answer.waiting, record);
   if (with_why) json["why"] = why_json(answer.why, record);
   return json;
 }

@@ -36,14 +36,17 @@ std::string place(const engine::Record& record, const engine::Span& span) {
                        : fmt::format("{}, lines {} to {}", name, first, last);
 }
 
-std::string places(const engine::Record& record, std::int64_t chunk, const std::vector<engine::Span>& spans) {
-  if (chunk < 0) return "came with the model: no text is known";
+std::string places(const engine::Record& record, const std::vector<engine::Span>& spans) {
   std::string text;
   for (const engine::Span& span : spans) {
     if (!text.empty()) text += "; ";
     text += place(record, span);
   }
   return text.empty() ? "no text is known" : text;
+}
+
+std::string places(const engine::Record& record, std::int64_t chunk, const std::vector<engine::Span>& spans) {
+  return chunk < 0 ? "came with the model: no text is known" : places(record, spans);
 }
 
 std::string excerpt(const engine::Record& record, const std::vector<engine::Span>& spans) {
@@ -74,45 +77,37 @@ std::string numbers_of(const engine::WhyChunk& chunk) {
   return chunk.reread ? text + "; read again" : text;
 }
 
-Json spans_json(const std::vector<engine::Span>& spans, const engine::Record& record) {
-  Json list = Json::array();
-  for (const engine::Span& span : spans) {
-    const bool here = known(record, span);
-    list.push_back({{"source", here ? Json(record.source(span.source).name) : Json()},
-                    {"speaker", here ? engine::speaker_name(record.source(span.source).speaker) : "user"},
-                    {"byte_begin", span.byte_begin},
-                    {"byte_end", span.byte_end},
-                    {"token_begin", span.token_begin},
-                    {"token_end", span.token_end},
-                    {"text", here ? Json(record.text(span)) : Json()}});
-  }
-  return list;
-}
-
 }  // namespace
 
-std::string why_text(const std::vector<engine::WhyChunk>& why, const engine::Record& record,
-                     const Terminal& terminal) {
-  if (why.empty()) return "  Nothing was recalled.\n";
+std::string why_text(const engine::Answer& answer, const engine::Record& record, const Terminal& terminal) {
   std::string text;
   int number = 0;
+  const auto passage = [&](const std::string& place, const std::vector<engine::Span>& spans) {
+    text += fmt::format("  {}. {}\n", ++number, terminal.styled(Style::bold, place));
+    const std::string line = one_line(excerpt(record, spans), terminal.width - kIndent);
+    if (!line.empty()) text += fmt::format("{:{}}{}\n", "", kIndent, line);
+  };
+  if (!answer.waiting.empty()) {
+    passage(places(record, answer.waiting), answer.waiting);
+    text += fmt::format("{:{}}{}\n", "", kIndent,
+                        terminal.styled(Style::dim, "read as text: it waits to be written into memory"));
+  } else if (answer.why.empty()) {
+    return "  Nothing was recalled.\n";
+  }
   int place_by_vote = 0;
-  for (const engine::WhyChunk& chunk : why) {
+  for (const engine::WhyChunk& chunk : answer.why) {
     if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0 && !chunk.passed) continue;
-    text += fmt::format("  {}. {}\n", ++number,
-                        terminal.styled(Style::bold, places(record, chunk.chunk, chunk.spans)));
-    const std::string passage = one_line(excerpt(record, chunk.spans), terminal.width - kIndent);
-    if (!passage.empty()) text += fmt::format("{:{}}{}\n", "", kIndent, passage);
+    passage(places(record, chunk.chunk, chunk.spans), chunk.spans);
     text += fmt::format("{:{}}{}\n", "", kIndent, terminal.styled(Style::dim, numbers_of(chunk)));
   }
   return text;
 }
 
-std::string heat_text(const std::vector<engine::WhyChunk>& why) {
+std::string heat_text(const engine::Answer& answer) {
   constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};  // up to 0, 1, 2, 3 standard deviations, more
   std::string text;
-  int place_by_vote = 0, number = 0;
-  for (const engine::WhyChunk& chunk : why) {
+  int place_by_vote = 0, number = answer.waiting.empty() ? 0 : 1;
+  for (const engine::WhyChunk& chunk : answer.why) {
     if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0 && !chunk.passed) continue;
     text += fmt::format("  {:>2}. |", ++number);
     for (const double z : chunk.layer_votes)
@@ -132,6 +127,21 @@ std::string reread_text(const std::vector<std::int64_t>& chunks, const engine::R
                             fmt::format("  read again: {}", places(record, chunk, record.spans(chunk)))) +
             "\n";
   return text;
+}
+
+Json spans_json(const std::vector<engine::Span>& spans, const engine::Record& record) {
+  Json list = Json::array();
+  for (const engine::Span& span : spans) {
+    const bool here = known(record, span);
+    list.push_back({{"source", here ? Json(record.source(span.source).name) : Json()},
+                    {"speaker", here ? engine::speaker_name(record.source(span.source).speaker) : "user"},
+                    {"byte_begin", span.byte_begin},
+                    {"byte_end", span.byte_end},
+                    {"token_begin", span.token_begin},
+                    {"token_end", span.token_end},
+                    {"text", here ? Json(record.text(span)) : Json()}});
+  }
+  return list;
 }
 
 Json reread_json(const std::vector<std::int64_t>& chunks, const engine::Record& record) {

@@ -36,11 +36,12 @@ class ChunkRecall final : public Recall {
 
   std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
                                 const LayerQueries&) override {
-    if (!found_ && scored_.empty()) return {};  // not planned: there was nothing to recall
+    if (window_alone() || (!found_ && scored_.empty()))
+      return {};  // not planned: there was nothing to recall
     const auto l = static_cast<std::size_t>(layer);
     if (seen_.empty()) seen_.resize(static_cast<std::size_t>(memory.layout().layers));
     const std::span<const std::int64_t> order =
-        turns_.empty() ? std::span(order_) : std::span(turns_).subspan(turn_, 1);
+        turns_.empty() ? std::span(order_) : std::span(turns_).subspan(turn_ - window_turns(), 1);
     if (found_) return found_->rows(layer, order, &seen_[l]);
     const std::vector<std::int64_t> taken =
         take_by_chunk(rows_of(layer), order, memory.layout().K, memory.layout().K0);
@@ -57,16 +58,20 @@ class ChunkRecall final : public Recall {
   }
 
   std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
+    if (window_alone()) return std::vector<std::int64_t>();
     if (options_.read_over == ReadOver::everything || recent_.empty() || seen_.empty()) return std::nullopt;
     return seen_[static_cast<std::size_t>(layer)];
   }
 
-  bool has_next() const override { return turn_ + 1 < turns_.size(); }
+  bool has_next() const override {
+    return turn_ + 1 < std::max<std::size_t>(turns_.size(), 1) + window_turns();
+  }
   void next() override { ++turn_; }
   std::optional<double> behind() const override {
-    if (turns_.empty()) return std::nullopt;
-    const bool given = turn_ < static_cast<std::size_t>(given_turns());
-    return given ? 0 : votes_.behind(turns_[turn_]);
+    if (turns_.empty() || window_alone()) return std::nullopt;
+    const std::size_t turn = turn_ - window_turns();
+    const bool given = turn < static_cast<std::size_t>(given_turns());
+    return given ? 0 : votes_.behind(turns_[turn]);
   }
 
   const Votes* votes() const override { return &votes_; }
@@ -81,6 +86,12 @@ class ChunkRecall final : public Recall {
     turns_.assign(order_.begin(), order_.begin() + std::min(std::ssize(order_), options_.most_in_turn));
     std::sort(turns_.begin() + given_turns(), turns_.end(), std::greater<std::int64_t>());
   }
+
+  // Before the chunks, and where there is nothing but short-term memory before that.
+  std::size_t window_turns() const {
+    return options_.read_over == ReadOver::in_turn && options_.window_first ? 1 : 0;
+  }
+  bool window_alone() const { return turn_ < window_turns(); }
 
   std::ptrdiff_t given_turns() const {
     return rule_ == RecallRule::oracle ? std::min(std::ssize(options_.chunks), std::ssize(turns_)) : 0;

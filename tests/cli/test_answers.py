@@ -132,6 +132,33 @@ class Answers(TinyModelTest):
         self.assertIn("no_answer", self.error("ask", "Where?", "--memory", memory, "--recall-over", "everything", "--read-over", "in-turn",
                                               *self.model))
 
+    def test_text_that_waits_is_read_before_any_chunk(self):
+        memory = self.memory(story(600, 1))
+
+        def ask(no_answer, *options, read=self.report):
+            delta = self.folder / "in-turn.safetensors"
+            with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer)
+            return read("ask", "Where?", "--memory", memory, "-n", "8", *options, "-m", self.base, "--delta", delta)
+
+        # Ids have no text that an answer could be looked up in: whatever is said is one.
+        self.run_program("remember", "--ids", "5,6,7,8", "--memory", memory, *self.model)
+        first = ask("never said", "--why")
+        self.assertEqual([span["source"] for span in first["waiting"]], ["token ids"])
+        self.assertEqual((first["passed"], sum(c["rows_recalled"] for c in first["why"])), ([], 0))
+        shown = ask("never said", "--why", "--heat", read=self.run_program).stdout.decode()
+        self.assertRegex(shown, r"1\. token ids, .*\n.*waits to be written")
+        self.assertRegex(shown, r"(?m)^ +2\. \|", "layers are drawn of the chunks, which come behind it")
+        # What it says is no answer: on to the chunks, and it is none of those that were passed over.
+        second = ask(first["text"].strip(), "--why")
+        self.assertEqual((second["waiting"], second["passed"]), ([], []))
+        self.assertGreater(sum(c["rows_recalled"] for c in second["why"]), 0)
+        together = self.report("ask", "Where?", "--memory", memory, "-n", "8", *self.model)
+        self.assertEqual(together["waiting"], [], "memory was read along with it")
+        # Noise does not stand in the text that waits: as if it had not been read alone.
+        memory = self.memory(story(600, 1), name="text.safetensors")
+        self.run_program("remember", self.file("note.txt", "zzz"), "--memory", memory, *self.model)
+        self.assertEqual(ask("never said")["waiting"], [])
+
     def test_why_tells_layers_and_heat(self):
         memory = self.memory(story(400, 1))
         report = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "2", *self.model)

@@ -176,18 +176,21 @@ class Changing(SessionTest):
     def test_turns_that_read_chunks_in_turn_replay_bit_for_bit(self):
         document = self.file("a.txt", story(900, 1))
         lines = ["Where is the lamp?", "And the boat?", "And then?"]
-        no_answer, plain = "never said", None
-        for name in ("answered", "passed"):
+        no_answer, answers = "never said", {}
+        for name in ("answered", "waiting", "passed"):
             delta = self.folder / f"{name}.safetensors"
             with_metadata(self.delta, delta, recall_over="everything", read_over="in-turn", no_answer=no_answer)
             self.model = ("-m", self.base, "--delta", delta, "-t", "2")
             self.remember(document, "--session", name)
-            answers = self.answers(lines, "--session", name)
-            if not plain:
-                plain, no_answer = answers, answers[0]["text"].strip()[:4]
-        self.assertEqual([a["passed"] for a in plain], [[], [], []])
-        self.assertTrue(answers[0]["passed"])
-        self.assertIn("equal, bit for bit", self.session("verify", "passed", "--replay", *self.model).stdout.decode())
+            if name == "waiting":
+                self.remember("--ids", "5,6,7,8", "--session", name)
+            answers[name] = self.answers(lines, "--session", name)
+            if name == "waiting":
+                no_answer = answers["answered"][0]["text"].strip()[:4]
+            self.assertIn("equal, bit for bit", self.session("verify", name, "--replay", *self.model).stdout.decode())
+        self.assertEqual([a["passed"] for a in answers["answered"]], [[], [], []])
+        self.assertTrue(answers["passed"][0]["passed"])
+        self.assertTrue(all(a["waiting"] for a in answers["waiting"]))
 
     def test_later_answers_that_recalled_the_source_are_listed(self):
         self.remember(self.file("a.txt", story(900, 1)))

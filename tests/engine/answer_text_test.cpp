@@ -48,6 +48,23 @@ TEST_F(AnswerTextTest, NoAnswerIsNeverSeen) {
   EXPECT_EQ(shown_, "");
 }
 
+TEST_F(AnswerTextTest, WhatMustStandInATextIsSeenOnceItIsKnownTo) {
+  AnswerText text(&tokenizer_, options_, "I do not know.", "The cat is called Biscuit now.");
+  say(text, " biscuit");
+  EXPECT_FALSE(text.is_none());
+  EXPECT_EQ(shown_, "") << "it may go on with what does not stand there";
+  say(text, ".");
+  EXPECT_FALSE(text.is_none());
+  text.stands();
+  EXPECT_EQ(shown_, " biscuit.");
+  AnswerText other(&tokenizer_, options_, "I do not know.", "The cat is called Biscuit now.");
+  EXPECT_TRUE(other.is_empty());
+  say(other, " Bisque");
+  EXPECT_TRUE(other.is_none());
+  EXPECT_EQ(other.finish(), " Bisq") << "it went on";
+  EXPECT_EQ(shown_, " biscuit.");
+}
+
 TEST_F(AnswerTextTest, WhatOnlyBeginsLikeItIsSeenOnceThatIsKnown) {
   AnswerText text = begin("I do not know.");
   say(text, " I do not k");

@@ -280,10 +280,11 @@ TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
   const std::int64_t K = memory.layout().K;
   const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
   for (const RecallRule rule : kRules)
-    for (const Search search : {Search::exact, Search::two_level}) {
+    for (int i = 0; i < 4; ++i) {
       RecallOptions how = options(kAll, 0);
       how.over_everything = true;
-      how.search.search = search;
+      how.search.search = i % 2 ? Search::two_level : Search::exact;
+      how.window_first = i / 2 == 1;
       how.read_over = ReadOver::in_turn;
       how.most_in_turn = 4;
       how.chunks = {3, 20};
@@ -299,6 +300,15 @@ TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
       }
       expected.resize(4);
       std::sort(expected.begin() + (rule == RecallRule::oracle ? 2 : 0), expected.end(), std::greater<>());
+      if (how.window_first) {  // a turn for what stands in the window
+        for (std::int64_t l = 0; l < kLayers; ++l) {
+          EXPECT_TRUE(recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]).empty());
+          EXPECT_EQ(recall->short_term(l), std::vector<std::int64_t>());
+        }
+        EXPECT_EQ(recall->behind(), std::nullopt);
+        ASSERT_TRUE(recall->has_next());
+        recall->next();
+      }
       for (std::size_t turn = 0; turn < expected.size(); ++turn) {
         std::set<std::int64_t> chunks;
         std::int64_t rows = 0;
@@ -321,6 +331,22 @@ TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
         if (recall->has_next()) recall->next();
       }
     }
+}
+
+TEST_F(SearchTest, BeforeAnythingIsStoredTheWindowComesFirstToo) {
+  const Memory memory = written(1);
+  RecallOptions how = options(kAll, 0);
+  how.over_everything = how.window_first = true;
+  how.read_over = ReadOver::in_turn;
+  const std::unique_ptr<Recall> recall = make_recall(RecallRule::consensus, how);  // nothing to plan with
+  const Question asked(1);
+  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
+  EXPECT_EQ(recall->short_term(0), std::vector<std::int64_t>());
+  ASSERT_TRUE(recall->has_next());
+  recall->next();
+  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
+  EXPECT_EQ(recall->short_term(0), std::nullopt) << "all of it is read";
+  EXPECT_FALSE(recall->has_next());
 }
 
 TEST_F(SearchTest, ChunksFarBehindTheBestAreNotRecalled) {
