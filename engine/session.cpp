@@ -4,6 +4,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
+#include "mplus/core/text.h"
 #include "mplus/engine/cutting.h"
 #include "mplus/engine/reading.h"
 #include "mplus/model/write_pass.h"
@@ -150,10 +151,15 @@ std::vector<Span> Session::spans_of(std::span<const WindowToken> tokens) {
   return spans;
 }
 
-std::vector<Span> Session::waiting_documents() const {
+// Documents, and what a person said; not what they asked, nor what the model answered from memory.
+std::vector<Span> Session::told_in_window(std::int64_t end) const {
   std::vector<WindowToken> tokens;
-  for (const WindowToken& token : window_)
-    if (record_.source(token.source).speaker == Speaker::document) tokens.push_back(token);
+  for (const WindowToken& token : std::span(window_).first(static_cast<std::size_t>(end))) {
+    const Source& source = record_.source(token.source);
+    const bool said = source.speaker == Speaker::user && token.byte_end > token.byte_begin &&
+                      !trim(source.text).ends_with('?');
+    if (said || source.speaker == Speaker::document) tokens.push_back(token);
+  }
   return spans_of(tokens);
 }
 

@@ -138,7 +138,7 @@ class Session {
   // The source a document belongs to: a new one, or the one it goes on in.
   std::int64_t source_of(const Document& document);
   static std::vector<Span> spans_of(std::span<const WindowToken> tokens);  // neighbours of a source make one
-  std::vector<Span> waiting_documents() const;
+  std::vector<Span> told_in_window(std::int64_t end) const;                // by its first tokens
   std::vector<WindowToken> take_waiting_documents();
   void write_chunk(std::span<const WindowToken> tokens);
   void write_front(std::int64_t count);  // the window's first tokens become one update

