@@ -246,7 +246,7 @@ Answer Session::run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int
     return ids;
   };
   const std::vector<Span> waiting = told_in_window(scouts_begin);
-  Reading reading(*engine_, memory_, rows_, options, !waiting.empty());
+  Reading reading(*engine_, memory_, rows_, options, !waiting.empty() && !told);
   const bool as_told = told && !told->reread.empty();
   if (as_told || options.reread > 0) {
     // The question alone asks what to recall; what is read again must not ask for itself.
