@@ -145,6 +145,7 @@ class Answers(TinyModelTest):
         first = ask("never said", "--why")
         self.assertEqual([span["source"] for span in first["waiting"]], ["token ids"])
         self.assertEqual((first["passed"], sum(c["rows_recalled"] for c in first["why"])), ([], 0))
+        self.assertTrue(any(c["rows_short_term"] == 0 for c in first["why"]), "what is stored, and was not recalled, shows, too")
         shown = ask("never said", "--why", "--heat", read=self.run_program).stdout.decode()
         self.assertRegex(shown, r"1\. token ids, .*\n.*waits to be written")
         self.assertRegex(shown, r"(?m)^ +2\. \|", "layers are drawn of the chunks, which come behind it")
