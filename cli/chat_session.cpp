@@ -174,12 +174,13 @@ void ChatSession::show_stats() const {
       fmt::format("turns             {}\nwindow            {} of {} tokens\n", memory_->session().turns(),
                   count_text(static_cast<std::int64_t>(memory_->session().window().size())),
                   count_text(engine_->window_tokens()));
+  const std::int64_t any = layout.remembering.layer(0);  // they hold the same as a rule
   if (engine_->has_memory())
     text += fmt::format(
         "writes            {}\nshort-term rows   {} of {} a layer\nlong-term rows    {} a layer\nmemory      "
         "      {}\n",
-        count_text(memory.updates()), count_text(memory.short_term(0).n), count_text(layout.N),
-        count_text(layout.has_long_term() ? memory.long_term().size(0) : 0),
+        count_text(memory.updates()), count_text(memory.short_term(any).n), count_text(layout.N),
+        count_text(layout.has_long_term() ? memory.long_term().size(any) : 0),
         size_text(static_cast<double>(memory.size_bytes())));
   print(text);
 }

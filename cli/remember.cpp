@@ -41,11 +41,11 @@ struct Task {
   std::int64_t tokens = 0;
 };
 
-// What a number of tokens adds to a memory: every write leaves K rows in every layer.
+// What a number of tokens adds to a memory: every write leaves K rows in every layer that keeps a memory.
 double cost_bytes(const engine::Engine& engine, std::int64_t tokens) {
   const memory::Layout& layout = engine.layout();
   const auto writes = engine::cut_text(tokens, engine.chunk_tokens(), layout.K).size();
-  return static_cast<double>(writes) * static_cast<double>(layout.K * layout.layers) *
+  return static_cast<double>(writes) * static_cast<double>(layout.K * layout.remembering_layers()) *
          static_cast<double>(layout.row_cost_bytes());
 }
 

@@ -50,7 +50,7 @@ struct GenerateOptions {
 enum class StopReason { end_of_text, stop_string, max_tokens, context_full, cancelled };
 std::string_view stop_reason_name(StopReason reason);
 
-// A chunk of earlier text that an answer could draw on.
+// A chunk of earlier text that an answer could draw on. Layers are those that keep a memory.
 struct WhyChunk {
   std::int64_t chunk = 0;   // the update that wrote it; negative: the checkpoint brought it, no text is known
   std::vector<Span> spans;  // where its text stands in the sources
@@ -58,11 +58,11 @@ struct WhyChunk {
   double words = 0;         // what the prior says of it
   double total = 0;         // what chunks are ordered by: the vote, or both together where the rule has words
   std::int64_t layers_first = 0;      // in how many layers no chunk scores better
-  std::vector<double> layer_votes;    // [L] standardised scores, NaN in a layer that has none of its rows
+  std::vector<double> layer_votes;    // standardised scores, NaN in a layer that has none of its rows
   bool reread = false;                // its text stood in front of the question
   bool passed = false;                // it was read before, by itself, and gave no answer
   double weight = 0;                  // its share of what was recalled, mean over layers; all shares sum to 1
-  std::vector<double> layer_weights;  // [L] its share in each layer
+  std::vector<double> layer_weights;  // its share in each layer
   std::int64_t rows_recalled = 0;     // over all layers
   std::int64_t rows_short_term = 0;   // over all layers, still in short-term memory
 };

@@ -98,6 +98,7 @@ std::string Engine::shape_id() const {
   std::string id = fmt::format("{}-L{}-d{}-H{}-G{}-e{}-F{}-V{}", c.architecture, c.layers, c.hidden, c.heads,
                                c.kv_heads, c.head_size, c.ffn, c.vocab);
   if (weights_->memory) id += fmt::format("-K{}-N{}-r{}", layout_.K, layout_.N, layout_.retriever);
+  if (!layout_.remembering.is_all()) id += fmt::format("-m{}", layout_.remembering.text());
   if (tokenizer_) id += fmt::format("-t{:016x}", tokenizer_->fingerprint());
   return id;
 }

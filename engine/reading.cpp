@@ -55,7 +55,7 @@ RecallRule Reading::chosen_rule() const {
          "recall by words needs the text of what was written; none is known here");
   if (rule == RecallRule::oracle && options_->oracle_chunks.empty())
     fail(ErrorCode::invalid_argument, "recall by oracle: expected the chunks to recall, found none");
-  if (rule == RecallRule::vector && !engine_->weights().vector_pool)
+  if (rule == RecallRule::vector && !engine_->weights().has_vector_pool)
     fail(
         ErrorCode::unsupported,
         "recall by vector: this model has no tensor \"vector_pool\", so it was not trained for it; recall by "

@@ -40,7 +40,7 @@ struct SessionFileInfo {
   std::string shape_id, weights_id, numerics_id, dtype;
   std::int64_t layers = 0, K = 0, N = 0;
   std::int64_t updates = 0, turns = 0, sources = 0, window_tokens = 0;
-  std::int64_t short_term_rows = 0, long_term_rows = 0;  // of layer 0
+  std::int64_t short_term_rows = 0, long_term_rows = 0;  // a layer, at most
   std::uint64_t seed = 0;
 };
 

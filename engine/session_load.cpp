@@ -107,8 +107,11 @@ SessionFileInfo session_file_info(const io::Safetensors& file) {
   info.seed = number<std::uint64_t>(file, "seed");
   info.sources = state ? count(file, "sources") : file.at("sources").elements() / 3;
   info.window_tokens = file.at("window.tokens").elements() / 5;
-  if (const io::Tensor* births = file.find("short_term.0.birth")) info.short_term_rows = births->elements();
-  if (const io::Tensor* births = file.find("long_term.0.birth")) info.long_term_rows = births->elements();
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (!name.ends_with(".birth")) continue;
+    std::int64_t& most = name.starts_with("short_term.") ? info.short_term_rows : info.long_term_rows;
+    most = std::max(most, tensor.elements());
+  }
   return info;
 }
 
@@ -215,7 +218,8 @@ class SessionFile {
     const memory::Layout& layout = engine_.layout();
     std::vector<memory::RowsView> slots;
     for (std::int64_t l = 0; l < layout.layers; ++l)
-      slots.push_back(rows(fmt::format("short_term.{}.", l), layout.N, true));
+      slots.push_back(
+          rows(fmt::format("short_term.{}.", l), layout.remembering.contains(l) ? layout.N : 0, true));
     memory.load_short_term(slots);
     load_tail(memory);
   }
@@ -241,7 +245,9 @@ class SessionFile {
     std::vector<memory::RowsView> views;
     std::vector<std::int64_t> counts;
     for (std::int64_t l = 0; l < layout.layers; ++l) {
-      views.push_back(rows(fmt::format("long_term.{}.", l), std::numeric_limits<std::int32_t>::max(), false));
+      views.push_back(rows(fmt::format("long_term.{}.", l),
+                           layout.remembering.contains(l) ? std::numeric_limits<std::int32_t>::max() : 0,
+                           false));
       counts.push_back(views.back().n);
     }
     store.adopt(std::make_shared<memory::Segment>(std::move(views), file_.owner()), counts);
@@ -254,6 +260,9 @@ class SessionFile {
       for (std::int64_t l = 0; l < engine_.layout().layers; ++l) {
         memory::RowsView view = segment.segment->rows(l);
         view.n = segment.rows[static_cast<std::size_t>(l)];
+        if (view.n > 0 && !engine_.layout().remembering.contains(l))
+          fail(ErrorCode::corrupt, "{}: segments: {} rows in layer {}, which keeps no memory", name_of(file_),
+               view.n, l);
         check_births(view, "segments");
       }
       store.adopt(std::move(segment.segment), segment.rows);
@@ -266,7 +275,7 @@ class SessionFile {
     const io::Tensor& tail = file_.at("tail");
     const std::int64_t n = tail.shape.size() == 3 ? tail.shape[1] : -1;
     if (n < 0 || n > layout.K) senseless(file_, "tail", "expected at most K rows a layer");
-    const auto bytes = column("tail", DType::f32, {layout.layers, n, layout.hidden}, true);
+    const auto bytes = column("tail", DType::f32, {layout.remembering_layers(), n, layout.hidden}, true);
     memory.load_tail(n, {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
   }
 

@@ -83,10 +83,12 @@ void add_short_term(Tensors& tensors, const memory::Memory& memory) {
   std::vector<float> tail;
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     add_slots(tensors, layout, memory.short_term(l), fmt::format("short_term.{}.", l));
+    if (!layout.remembering.contains(l)) continue;
     const std::span<const float> hidden = memory.tail(l);
     tail.insert(tail.end(), hidden.begin(), hidden.end());
   }
-  tensors.add("tail", DType::f32, {layout.layers, memory.tail_rows(), layout.hidden}, std::move(tail));
+  tensors.add("tail", DType::f32, {layout.remembering_layers(), memory.tail_rows(), layout.hidden},
+              std::move(tail));
 }
 
 // Living rows alone, so a threshold needs no place among equal births.

@@ -70,9 +70,10 @@ std::string hash_weights(const model::Weights& w) {
   hash.add_floats(w.final_norm, d);
   hash.add_floats(w.positional, d);
   hash.add_bytes(w.vote_weights.data(), w.vote_weights.size() * sizeof(double));
-  if (w.vector_pool)
-    hash.add_bytes(w.vector_pool,
-                   static_cast<std::size_t>(w.config.layers * w.config.hidden) * sizeof(float));
+  std::vector<float> pools;
+  for (const model::Layer& layer : w.layers)
+    if (layer.pool) pools.insert(pools.end(), layer.pool, layer.pool + d);
+  if (!pools.empty()) hash.add_bytes(pools.data(), pools.size() * sizeof(float));
   for (const model::Layer& layer : w.layers) {
     hash.add_floats(layer.attention_norm, d);
     hash.add_floats(layer.mlp_norm, d);

@@ -10,15 +10,17 @@ namespace {
 using Chunks = std::map<std::int64_t, WhyChunk>;
 
 void add_recalled(Chunks& chunks, const std::vector<std::vector<memory::RecalledRow>>& recalled,
-                  std::int64_t K) {
+                  const memory::Layout& layout) {
   for (std::size_t l = 0; l < recalled.size(); ++l) {
     double total = 0;
     for (const auto& row : recalled[l]) total += static_cast<double>(row.score);
     for (const auto& row : recalled[l]) {
-      WhyChunk& chunk = chunks[memory::chunk_of(row.birth, K)];
-      chunk.layer_weights.resize(recalled.size(), 0.0);
+      WhyChunk& chunk = chunks[memory::chunk_of(row.birth, layout.K)];
+      chunk.layer_weights.resize(static_cast<std::size_t>(layout.remembering_layers()), 0.0);
       const double even = 1.0 / static_cast<double>(recalled[l].size());  // where scores are not known
-      chunk.layer_weights[l] += total > 0 ? static_cast<double>(row.score) / total : even;
+      const std::int64_t place = layout.remembering.place(static_cast<std::int64_t>(l));
+      chunk.layer_weights[static_cast<std::size_t>(place)] +=
+          total > 0 ? static_cast<double>(row.score) / total : even;
       ++chunk.rows_recalled;
     }
   }
@@ -32,12 +34,14 @@ void add_best(Chunks& chunks, const memory::Votes& votes) {
   }
 }
 
-void add_votes(WhyChunk& chunk, const Ranking& ranking) {
+void add_votes(WhyChunk& chunk, const Ranking& ranking, const memory::Layout& layout) {
   if (!ranking.votes.contains(chunk.chunk)) return;
   const std::size_t place = ranking.votes.place(chunk.chunk);
   chunk.vote = ranking.votes.votes[place];
   chunk.total = ranking.totals.votes[place];
-  for (const std::vector<double>& layer : ranking.votes.layers) {
+  if (ranking.votes.layers.empty()) return;
+  for (const std::int64_t l : layout.remembering.list(layout.layers)) {
+    const std::vector<double>& layer = ranking.votes.layers[static_cast<std::size_t>(l)];
     chunk.layer_votes.push_back(layer[place]);
     const bool beaten = std::any_of(layer.begin(), layer.end(), [&](double z) { return z > layer[place]; });
     if (!std::isnan(layer[place]) && !beaten) ++chunk.layers_first;
@@ -62,7 +66,7 @@ std::vector<WhyChunk> explain(const memory::Memory& memory, const Record& record
   const memory::Layout& layout = memory.layout();
   if (layout.K == 0) return {};
   Chunks chunks;
-  add_recalled(chunks, recalled, layout.K);
+  add_recalled(chunks, recalled, layout);
   add_best(chunks, ranking.totals);
   count_short_term(chunks, memory);
   const auto with_rows = static_cast<double>(std::max<std::ptrdiff_t>(
@@ -71,9 +75,9 @@ std::vector<WhyChunk> explain(const memory::Memory& memory, const Record& record
   for (auto& [number, chunk] : chunks) {
     chunk.chunk = number;
     chunk.spans = record.spans(number);
-    chunk.layer_weights.resize(static_cast<std::size_t>(layout.layers), 0.0);
+    chunk.layer_weights.resize(static_cast<std::size_t>(layout.remembering_layers()), 0.0);
     for (double weight : chunk.layer_weights) chunk.weight += weight / with_rows;
-    add_votes(chunk, ranking);
+    add_votes(chunk, ranking, layout);
     if (prior) chunk.words = prior(number);
     result.push_back(std::move(chunk));
   }

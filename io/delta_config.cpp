@@ -15,6 +15,7 @@ constexpr std::string_view kFormatVersion = "1";  // absent means 1
 constexpr const char *kRecallOver = "recall_over", *kReadOver = "read_over", *kNoAnswer = "no_answer";
 constexpr const char *kLongTerm = "long-term", *kEverything = "everything", *kRecalled = "recalled",
                      *kInTurn = "in-turn";
+constexpr const char* kMemoryLayers = "memory_layers";  // absent: all
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
 std::string unescaped(std::string_view text) {
@@ -115,6 +116,20 @@ void read_parts(const Safetensors& delta, MemoryConfig& m) {
   m.has_retriever = !retrieving.empty();
   m.selector_depth = two_deep || !m.has_retriever ? 2 : 1;
   if (retrieving != layers) m.selector_layers.assign(retrieving.begin(), retrieving.end());
+  for (const std::int64_t layer : retrieving)
+    if (!m.layers.contains(layer))
+      fail(ErrorCode::corrupt, "{}: a retriever in layer {}, which keeps no memory by metadata '{}'",
+           delta.path().string(), layer, kMemoryLayers);
+}
+
+LayerSet read_layers(const Fields& fields) {
+  const auto text = fields.text(kMemoryLayers);
+  if (!text) return {};
+  const auto layers = LayerSet::parse(*text);
+  if (!layers)
+    fail(ErrorCode::corrupt, "{}: metadata '{}': expected layers such as 0-3,7, found {}", fields.file(),
+         kMemoryLayers, shown(*text));
+  return *layers;
 }
 
 // One of two words; the first is the default.
@@ -167,6 +182,7 @@ MemoryConfig delta_config(const Safetensors& delta) {
   m.d_r = fields.size("d_r", 0);
   m.vote_top = fields.size("vote_top", 0);
   m.lora.rank = fields.number<std::int64_t>("r", 0, kMostRank).value_or(0);
+  m.layers = read_layers(fields);
   read_parts(delta, m);
   m.lora.alpha = fields.number<double>("alpha", 0.0, 1e9).value_or(static_cast<double>(m.lora.rank));
   read_recall(fields, m);
@@ -190,6 +206,7 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"r", fmt::format("{}", m.lora.rank)},
                 {"alpha", fmt::format("{}", m.lora.alpha)},
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
+  if (!m.layers.is_all()) out.emplace(kMemoryLayers, m.layers.text());
   if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
   if (m.recall_over_everything) out.emplace(kRecallOver, kEverything);
   if (m.read_over == kInTurn) out.emplace("read_turns", fmt::format("{}", m.read_turns));

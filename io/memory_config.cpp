@@ -67,6 +67,10 @@ std::string published_config_json(const ModelConfig& model, const MemoryConfig& 
     fail(ErrorCode::unsupported,
          "published layout: expected N and K0 that are multiples of K, found N {}, K0 {}, K {}", m.N, m.K0,
          m.K);
+  if (!m.layers.is_all())
+    fail(ErrorCode::unsupported,
+         "published layout: every layer has a memory there; this delta keeps one in layers {} only",
+         m.layers.text());
   Json json = hf_config(model, torch_dtype);
   json["architectures"] = {m.K0 > 0 ? "MPlus" : "MemoryLLM"};
   json["model_type"] = "memoryllm";

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mplus/core/layer_set.h"
 #include "mplus/io/safetensors.h"
 
 namespace mplus::io {
@@ -33,7 +34,8 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   bool has_retriever = false;
   bool has_encoder_query = false;
   bool has_read_lora = false;
-  std::vector<std::int64_t> selector_layers;  // empty: all
+  LayerSet layers;                            // that keep a memory; the others stay as if theirs were empty
+  std::vector<std::int64_t> selector_layers;  // that have a retriever; empty: all
   int selector_depth = 2;                     // 2: Linear, SiLU, Linear; 1: one Linear
   std::int64_t vote_top = 0;                  // recall by consensus: a chunk's m best scores; 0: all
   std::string recall;

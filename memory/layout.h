@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "mplus/core/dtype.h"
+#include "mplus/core/layer_set.h"
 
 namespace mplus::memory {
 
@@ -23,7 +24,9 @@ struct Layout {
   DType dtype = DType::bf16;    // of stored keys, values and retriever keys
   bool keep_hidden = false;     // keep hidden states as well (export to the published layout needs them)
   bool drop_per_layer = true;   // false: every layer drops the same slots (some MemoryLLM checkpoints)
+  LayerSet remembering = {};    // layers that keep rows; in the others there are never any
 
+  std::int64_t remembering_layers() const { return remembering.count(layers); }
   bool has_long_term() const { return retriever > 0; }
   std::size_t kv_bytes() const { return row_bytes(dtype, kv); }
   std::size_t key_bytes() const { return row_bytes(dtype, retriever); }

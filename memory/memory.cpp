@@ -11,12 +11,13 @@ namespace mplus::memory {
 Memory::Memory(const Layout& layout, std::uint64_t seed)
     : layout_(layout), seed_(seed), tail_(std::make_shared<AlignedVector<float>>()), long_term_(layout) {
   slots_.reserve(static_cast<std::size_t>(layout.layers));
-  for (std::int64_t l = 0; l < layout.layers; ++l) slots_.push_back(std::make_shared<Rows>(layout, layout.N));
+  for (std::int64_t l = 0; l < layout.layers; ++l)
+    slots_.push_back(std::make_shared<Rows>(layout, layout.remembering.contains(l) ? layout.N : 0));
 }
 
 std::span<const float> Memory::tail(std::int64_t layer) const {
   const std::size_t size = static_cast<std::size_t>(tail_rows_ * layout_.hidden);
-  return {tail_->data() + static_cast<std::size_t>(layer) * size, size};
+  return {tail_->data() + static_cast<std::size_t>(layout_.remembering.place(layer)) * size, size};
 }
 
 std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
@@ -24,19 +25,20 @@ std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
 }
 
 void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
-  MPLUS_CHECK(static_cast<std::int64_t>(layers.size()) == layout_.layers, "{} layers", layers.size());
+  MPLUS_CHECK(std::ssize(layers) == layout_.remembering_layers(), "{} layers", layers.size());
   const std::int64_t n = layers[0].n;
   MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
               layout_.N);
   std::int64_t most_drops = 0;  // layers differ once something was forgotten
-  for (std::int64_t l = 0; l < layout_.layers && layout_.has_long_term(); ++l)
-    most_drops = std::max(most_drops, drop_count(l, n));
+  for (const std::int64_t l : layout_.remembering.list(layout_.layers))
+    if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
   long_term_.begin_append(layout_, most_drops);
-  auto tail =
-      std::make_shared<AlignedVector<float>>(static_cast<std::size_t>(layout_.layers * n * layout_.hidden));
+  auto tail = std::make_shared<AlignedVector<float>>(
+      static_cast<std::size_t>(layout_.remembering_layers() * n * layout_.hidden));
   const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
-  for (std::int64_t l = 0; l < layout_.layers; ++l) {
-    const NewRows& rows = layers[static_cast<std::size_t>(l)];
+  for (std::int64_t place = 0; place < std::ssize(layers); ++place) {
+    const NewRows& rows = layers[static_cast<std::size_t>(place)];
+    const std::int64_t l = layout_.remembering.layer(place);
     MPLUS_CHECK(rows.n == n, "layer {}: {} rows, expected {}", l, rows.n, n);
     if (drops) {
       drop(l, (*drops)[static_cast<std::size_t>(l)]);
@@ -45,9 +47,9 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
       drop(l, choose_drops(seed_, stream, updates_, short_term(l).n, drop_count(l, n)));
     }
     auto& slots = slots_[static_cast<std::size_t>(l)];
-    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, layout_.N, slots->view());
+    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
     slots->append(layout_, rows, first_birth);
-    std::memcpy(tail->data() + l * n * layout_.hidden, rows.hidden,
+    std::memcpy(tail->data() + place * n * layout_.hidden, rows.hidden,
                 static_cast<std::size_t>(n * layout_.hidden) * sizeof(float));
   }
   long_term_.enforce_capacity(layout_);
@@ -64,7 +66,7 @@ void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {
               "layer {}: slots to drop must be ascending and below {}", layer, slots->size());
   const auto count = static_cast<std::int64_t>(dropped.size());
   if (layout_.has_long_term()) long_term_.append(layout_, layer, slots->view(), dropped.data(), count);
-  if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, layout_.N, slots->view());
+  if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
   slots->remove(layout_, dropped.data(), count);
 }
 
@@ -77,7 +79,7 @@ std::int64_t Memory::forget(const std::set<std::int64_t>& chunks) {
       if (chunks.count(chunk_of(rows.birth[r], layout_.K)) > 0) forgotten.push_back(r);
     if (forgotten.empty()) continue;
     const auto count = static_cast<std::int64_t>(forgotten.size());
-    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, layout_.N, slots->view());
+    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
     slots->remove(layout_, forgotten.data(), count);
     gone += count;
   }
@@ -91,11 +93,11 @@ std::int64_t Memory::forget(const std::set<std::int64_t>& chunks) {
 void Memory::load_short_term(std::span<const RowsView> layers) {
   MPLUS_CHECK(static_cast<std::int64_t>(layers.size()) == layout_.layers, "{} layers", layers.size());
   for (std::size_t l = 0; l < layers.size(); ++l)
-    slots_[l] = std::make_shared<Rows>(layout_, layout_.N, layers[l]);
+    slots_[l] = std::make_shared<Rows>(layout_, slots_[l]->capacity(), layers[l]);
 }
 
 void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
-  MPLUS_CHECK(static_cast<std::int64_t>(hidden.size()) == layout_.layers * rows * layout_.hidden, "{} values",
+  MPLUS_CHECK(std::ssize(hidden) == layout_.remembering_layers() * rows * layout_.hidden, "{} values",
               hidden.size());
   tail_rows_ = rows;
   tail_ = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());

@@ -1,6 +1,6 @@
 // One session's memory: short-term slots, long-term store and the newest rows' hidden states (the tail, input
-// of the next write), for every layer. Copying it is a fork: segments are shared, slots are copied when one
-// side writes. One thread at a time; a Memory that nobody writes may be read by many.
+// of the next write), for every layer that keeps one. Copying it is a fork: segments are shared, slots are
+// copied when one side writes. One thread at a time; a Memory that nobody writes may be read by many.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ class Memory {
 
   RowsView short_term(std::int64_t layer) const { return slots_[static_cast<std::size_t>(layer)]->view(); }
   const LongTermStore& long_term() const { return long_term_; }
-  std::span<const float> tail(std::int64_t layer) const;  // [tail_rows(), d]
+  std::span<const float> tail(std::int64_t layer) const;  // [tail_rows(), d]; of a layer that keeps rows
   std::int64_t tail_rows() const { return tail_rows_; }
 
-  // One update: `layers` holds what the write pass made for each layer, all of n ≤ K rows. Random slots (or
-  // `drops`) make room and move to the long-term store; the rows take the highest births of the update's
-  // block.
+  // One update: `layers` holds what the write pass made for each layer that keeps rows, all of n ≤ K. Random
+  // slots (or `drops`) make room and move to the long-term store; the rows take the highest births of the
+  // update's block.
   void update(std::span<const NewRows> layers, const Drops* drops = nullptr);
 
   // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs. Returns rows gone,
@@ -47,7 +47,7 @@ class Memory {
 
   // Loading: replaces what is there. Row counts may differ between layers.
   void load_short_term(std::span<const RowsView> layers);
-  void load_tail(std::int64_t rows, std::span<const float> hidden);  // [L, rows, d]
+  void load_tail(std::int64_t rows, std::span<const float> hidden);  // [layers that keep rows, rows, d]
   void load_long_term(LongTermStore store) { long_term_ = std::move(store); }
   void set_updates(std::int64_t updates) { updates_ = updates; }
   void set_seed(std::uint64_t seed) { seed_ = seed; }  // of the drops still to come
@@ -62,7 +62,7 @@ class Memory {
   std::int64_t updates_ = 0;
   std::int64_t tail_rows_ = 0;
   std::vector<std::shared_ptr<Rows>> slots_;          // [L]; copied before a write if a fork shares them
-  std::shared_ptr<const AlignedVector<float>> tail_;  // [L, tail_rows, d]; replaced whole
+  std::shared_ptr<const AlignedVector<float>> tail_;  // [layers that keep rows, tail_rows, d]; replaced whole
   LongTermStore long_term_;
 };
 

@@ -9,8 +9,9 @@ Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capaci
   grown_.reserve(static_cast<std::size_t>(layout.layers));
   views_.reserve(static_cast<std::size_t>(layout.layers));
   for (std::int64_t l = 0; l < layout.layers; ++l) {
-    views_.push_back(grown_.emplace_back(layout, capacity).view());
-    views_.back().n = capacity;
+    const std::int64_t rows = layout.remembering.contains(l) ? capacity : 0;
+    views_.push_back(grown_.emplace_back(layout, rows).view());
+    views_.back().n = rows;
   }
 }
 

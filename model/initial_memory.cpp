@@ -82,6 +82,7 @@ memory::Layout memory_layout(const Weights& weights, const MemoryOptions& option
   layout.M = m.M > 0 ? m.M : memory::kUnlimited;
   if (options.long_term_capacity > 0) layout.M = options.long_term_capacity;
   layout.drop_per_layer = m.drop_per_layer;
+  layout.remembering = m.layers;
   return layout;
 }
 

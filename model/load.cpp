@@ -102,11 +102,17 @@ void load_memory_parts(Weights& w, const TensorSource& source) {
     if (memory.has_encoder_query)
       layer.encoder_query = load_retriever_head(w, source, prefix + "self_attn.encoder_query_proj");
   }
-  if (const io::Tensor* votes = source.find("vote_weights")) {
-    const float* weights = source.vector(w, "vote_weights", c.layers);
-    w.vote_weights.assign(weights, weights + votes->elements());
+  const std::vector<std::int64_t> remembering = memory.layers.list(c.layers);
+  const std::int64_t m = std::ssize(remembering);
+  const float* votes = source.find("vote_weights") ? source.vector(w, "vote_weights", m) : nullptr;
+  if (votes || !memory.layers.is_all()) w.vote_weights.assign(w.layers.size(), 0.0);
+  w.has_vector_pool = source.find("vector_pool") != nullptr;
+  const float* pool = w.has_vector_pool ? source.vector(w, "vector_pool", m * c.hidden) : nullptr;
+  for (std::int64_t place = 0; place < m; ++place) {
+    const auto l = static_cast<std::size_t>(remembering[static_cast<std::size_t>(place)]);
+    if (!w.vote_weights.empty()) w.vote_weights[l] = votes ? static_cast<double>(votes[place]) : 1.0;
+    if (pool) w.layers[l].pool = pool + place * c.hidden;
   }
-  if (source.find("vector_pool")) w.vector_pool = source.vector(w, "vector_pool", c.layers * c.hidden);
 }
 
 void check_sizes(const io::MemoryConfig& m, const std::string& file) {
@@ -185,6 +191,10 @@ void load_delta(Weights& w, const fs::path& path) {
   const io::Safetensors file = io::Safetensors::open(path);
   w.owners.push_back(file.owner());
   w.memory = io::delta_config(file);
+  if (!w.memory->layers.fits(w.config.layers))
+    fail(ErrorCode::model_mismatch, "{}: a memory in layers {}; the model has {} layers", path.string(),
+         w.memory->layers.text(), w.config.layers);
+  w.memory->layers = w.memory->layers.of(w.config.layers);
   check_sizes(*w.memory, path.string());
   load_memory_parts(w, TensorSource::from(file));
 }

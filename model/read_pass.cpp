@@ -66,8 +66,8 @@ memory::LayerQueries scout_queries(Workspace& w, const Share& s, std::int64_t l)
   if (queries.T == 0 || layer.query.empty()) return queries;
   retriever_project(w, w.query.data(), xn, queries.T, layer.query, false);
   queries.retriever = w.query.data();
-  if (const float* vectors = w.weights().vector_pool) {
-    pool_shares(w.pool.data(), xn, queries.T, vectors + l * c.hidden, c.hidden);
+  if (layer.pool) {
+    pool_shares(w.pool.data(), xn, queries.T, layer.pool, c.hidden);
     queries.pool = w.pool.data();
   }
   return queries;

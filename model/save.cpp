@@ -168,11 +168,15 @@ void save_delta(const Weights& w, const fs::path& file, std::optional<DType> dty
   const Matrix& first = w.layers.front().q.write.a;
   TensorOutput out(dtype.value_or(first.empty() ? DType::f32 : own_dtype(first)));
   add_memory_parts(out, w);
-  if (!w.vote_weights.empty())
-    out.add_f32("vote_weights", {w.config.layers}, {w.vote_weights.begin(), w.vote_weights.end()});
-  if (w.vector_pool)
-    out.add_f32("vector_pool", {w.config.layers, w.config.hidden},
-                {w.vector_pool, w.vector_pool + w.config.layers * w.config.hidden});
+  std::vector<float> votes, pool;  // of the layers that keep a memory
+  for (const std::int64_t layer : w.memory->layers.list(w.config.layers)) {
+    const auto l = static_cast<std::size_t>(layer);
+    if (!w.vote_weights.empty()) votes.push_back(static_cast<float>(w.vote_weights[l]));
+    if (const float* own = w.layers[l].pool) pool.insert(pool.end(), own, own + w.config.hidden);
+  }
+  const std::int64_t m = w.memory->layers.count(w.config.layers);
+  if (!votes.empty()) out.add_f32("vote_weights", {m}, votes);
+  if (!pool.empty()) out.add_f32("vector_pool", {m, w.config.hidden}, pool);
   out.write(file, io::delta_metadata(*w.memory));
 }
 

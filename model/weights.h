@@ -45,7 +45,8 @@ struct Layer {
   Projection q, k, v, gate, up, down;
   Matrix o;
   RetrieverHead query, key, encoder_query;
-  const float* bos = nullptr;  // [d]; null without memory
+  const float* bos = nullptr;   // [d]; null without memory
+  const float* pool = nullptr;  // [d]: a scout's share in the question's one vector; null: not trained
 };
 
 // A memory that came with the checkpoint, as hidden states.
@@ -67,9 +68,8 @@ struct Weights {
   Matrix head;                        // [V, d]; the embedding where tied
   const float* final_norm = nullptr;  // [d]
   const float* positional = nullptr;  // [d], added to the rows an update writes
-  std::vector<double> vote_weights;   // [L] or empty
-  const float* vector_pool =
-      nullptr;  // [L, d]: a scout's share in the question's one vector; null: not trained
+  std::vector<double> vote_weights;   // [L] or empty; 0 where a layer keeps no memory
+  bool has_vector_pool = false;       // every layer that keeps a memory has one
   std::optional<InitialMemory> initial_memory;
   float lora_scale = 0;  // α / r
 

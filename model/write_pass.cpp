@@ -25,6 +25,15 @@ struct Share {
 
   std::int64_t active() const { return extra + tokens; }
   std::int64_t context() const { return tail - extra; }
+  // The same in a layer without a memory: the chunk alone, as if nothing had been written yet.
+  Share without_tail() const {
+    return {.memory = memory,
+            .tail = 0,
+            .tokens = tokens,
+            .written = std::min(written, tokens),
+            .extra = 0,
+            .active_at = active_at + extra};
+  }
 };
 
 struct Stack {
@@ -66,14 +75,15 @@ void embed_chunks(Workspace& w, const Stack& stack, std::span<const WriteItem> b
       MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
       io::dequantise_row(w.x.data() + (s.active_at + s.extra + t) * d, w.weights().embedding, id);
     }
+    std::fill_n(w.x.data() + s.active_at * d, s.extra * d, 0.0f);  // until a layer with a tail comes
   }
 }
 
 // Rows of [tail ; x] at this depth, the positional vector added to the last n of them.
-void place_tail(Workspace& w, const Stack& stack, std::int64_t layer) {
+void place_tail(Workspace& w, std::span<const Share> shares, std::int64_t layer) {
   const std::int64_t d = w.weights().config.hidden;
-  for (const Share& s : stack.shares) {
-    const float* tail = s.memory->tail(layer).data();
+  for (const Share& s : shares) {
+    const float* tail = s.tail > 0 ? s.memory->tail(layer).data() : nullptr;
     const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
       if (rows > 0)
         std::memcpy(w.x.data() + to * d, from, static_cast<std::size_t>(rows * d) * sizeof(float));
@@ -125,17 +135,26 @@ std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> bat
     written[i].hidden.reserve(w.weights().layers.size());
   }
 
+  std::vector<Share> plain;  // of layers without a memory
+  for (const Share& s : stack.shares) plain.push_back(s.without_tail());
+
+  const LayerSet& remembering = w.weights().memory->layers;
+  const std::int64_t highest = remembering.layer(remembering.count(c.layers) - 1);  // nothing above writes
   embed_chunks(w, stack, batch);
-  for (std::int64_t l = 0; l < c.layers; ++l) {
+  for (std::int64_t l = 0; l <= highest; ++l) {
     const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
-    place_tail(w, stack, l);  // [rows,d]
-    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, stack.rows, c.hidden,
+    const bool remembers = remembering.contains(l);
+    const std::span<const Share> shares = remembers ? stack.shares : plain;
+    const std::int64_t rows = remembers ? stack.rows : stack.active;
+    place_tail(w, shares, l);  // [rows,d]
+    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
                       c.norm_epsilon);                                                   // [rows,d]
     project(w, w.q.data(), w.xn.data(), stack.active, layer.q, Adapter::write, true);    // [active,H·e]
-    project(w, w.k.data(), w.xn.data(), stack.rows, layer.k, Adapter::write, true);      // [rows,G·e]
-    project(w, w.v.data(), w.xn.data(), stack.rows, layer.v, Adapter::write, true);      // [rows,G·e]
-    for (const Share& s : stack.shares) attend_share(w, s, l);                           // [active,H·e]
+    project(w, w.k.data(), w.xn.data(), rows, layer.k, Adapter::write, true);            // [rows,G·e]
+    project(w, w.v.data(), w.xn.data(), rows, layer.v, Adapter::write, true);            // [rows,G·e]
+    for (const Share& s : shares) attend_share(w, s, l);                                 // [active,H·e]
     finish_layer(w, layer, w.x.data(), w.o.data(), stack.active, Adapter::write, true);  // [active,d]
+    if (!remembers) continue;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const Share& s = stack.shares[i];
       const float* end = w.x.data() + (s.active_at + s.active()) * c.hidden;
@@ -173,11 +192,12 @@ void inject(Workspace& w, std::span<const Injection> batch) {
     std::vector<ProjectedRows> projected;
     std::vector<memory::NewRows> rows(layers);
     projected.reserve(layers);
-    for (std::size_t l = 0; l < layers; ++l) {
-      const float* hidden = written[i].hidden[l].data();
-      const auto& p =
-          projected.emplace_back(project_rows(w, static_cast<std::int64_t>(l), hidden, written[i].n));
-      rows[l] = {.hidden = hidden, .k = p.k.data(), .v = p.v.data(), .key = p.key.data(), .n = written[i].n};
+    for (std::size_t place = 0; place < layers; ++place) {
+      const float* hidden = written[i].hidden[place].data();
+      const std::int64_t l = w.weights().memory->layers.layer(static_cast<std::int64_t>(place));
+      const auto& p = projected.emplace_back(project_rows(w, l, hidden, written[i].n));
+      rows[place] = {
+          .hidden = hidden, .k = p.k.data(), .v = p.v.data(), .key = p.key.data(), .n = written[i].n};
     }
     batch[i].memory->update(rows, batch[i].drops);
   }

@@ -1,6 +1,6 @@
-// The write pass: a chunk of text becomes K new rows in every layer (docs/architecture.md, "Update").
-// Sessions are stacked for the linear layers; what a session gets does not depend on its neighbours, bit for
-// bit.
+// The write pass: a chunk of text becomes K new rows in every layer that keeps a memory
+// (docs/architecture.md, "Update"). Sessions are stacked for the linear layers; what a session gets does not
+// depend on its neighbours, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct WriteItem {
   const memory::Memory* memory = nullptr;  // its tail is input; nothing is changed
 };
 
-// The hidden states an update writes: [L][n, d] for one session.
+// The hidden states an update writes, of the layers that keep a memory, for one session.
 struct WrittenRows {
   std::int64_t n = 0;
-  std::vector<AlignedVector<float>> hidden;  // [L] of [n, d]
+  std::vector<AlignedVector<float>> hidden;  // [layers] of [n, d]
 };
 
 std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch);

@@ -1,5 +1,6 @@
 #include "mplus/store/details.h"
 
+#include <algorithm>
 #include <map>
 
 #include "mplus/core/error.h"
@@ -79,7 +80,10 @@ SessionDetails session_details(Store& store, const std::string& name) {
   for (const SegmentRow& segment : store.segments(states.front().id)) {
     ++details.segments;
     const io::Safetensors rows = io::Safetensors::open(store.segment_path(segment.file.file));
-    if (const io::Tensor* births = rows.find("0.birth")) details.long_term_rows += births->elements();
+    std::int64_t most = 0;
+    for (const auto& [column, tensor] : rows.tensors())
+      if (column.ends_with(".birth")) most = std::max(most, tensor.elements());
+    details.long_term_rows += most;
   }
   add_updates(file, by_id);
   return details;

@@ -22,9 +22,10 @@ struct SourceDetails {
 
 struct SessionDetails {
   SessionInfo info;
-  std::vector<SourceDetails> sources;                                       // in the order they came
-  std::int64_t undone = 0;                                                  // events
-  std::int64_t window_tokens = 0, short_term_rows = 0, long_term_rows = 0;  // of layer 0, in the newest state
+  std::vector<SourceDetails> sources;  // in the order they came
+  std::int64_t undone = 0;             // events
+  std::int64_t window_tokens = 0, short_term_rows = 0,
+               long_term_rows = 0;  // a layer, at most; in the newest state
   std::int64_t states = 0, segments = 0;
   std::int64_t events_behind_state = 0;  // to be replayed when it is opened
 };

@@ -66,8 +66,10 @@ class Bench {
     }
     // Every step reads the attended rows of the memory as well, as 32-bit floats.
     const memory::Layout& layout = engine_->layout();
-    const double rows = static_cast<double>(session.memory().short_term(0).n + layout.K0);
-    const double memory_bytes = rows * static_cast<double>(layout.layers * layout.kv * 2) * sizeof(float);
+    const double rows =
+        static_cast<double>(session.memory().short_term(layout.remembering.layer(0)).n + layout.K0);
+    const double memory_bytes =
+        rows * static_cast<double>(layout.remembering_layers() * layout.kv * 2) * sizeof(float);
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
     if (!layout.has_long_term()) return;
@@ -78,7 +80,7 @@ class Bench {
     const Spread seconds =
         recall_seconds(*engine_, options_.recall_rows, options_.question_tokens, options_.repetitions);
     add("scoring and voting", "ms", in_milliseconds(seconds), 0);
-    const auto cells = static_cast<double>(options_.recall_rows * layout.layers);
+    const auto cells = static_cast<double>(options_.recall_rows * layout.remembering_layers());
     add("recall", "Mrow/s",
         {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
         bandwidth_ / static_cast<double>(layout.key_bytes()) / 1e6);

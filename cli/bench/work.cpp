@@ -47,6 +47,10 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
   std::vector<memory::RowsView> whole;
   const auto size = static_cast<std::size_t>(rows * layout.retriever);
   for (std::int64_t l = 0; l < layout.layers; ++l) {
+    if (!layout.remembering.contains(l)) {
+      whole.emplace_back();
+      continue;
+    }
     memory::RowsView view{.birth = columns->births.data(), .n = rows};
     if (layout.dtype == DType::f32) {
       columns->wide_keys.resize(size, 0.01f);
@@ -62,12 +66,14 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
   memory::LongTermStore store(layout);
   for (std::int64_t first = 0; first < rows; first += kSegmentRows) {
     std::vector<memory::RowsView> part = whole;
+    std::vector<std::int64_t> counts;
     for (memory::RowsView& view : part) {
+      counts.push_back(view.n == 0 ? 0 : std::min(kSegmentRows, rows - first));
+      if (view.n == 0) continue;
       view.key += static_cast<std::size_t>(first) * layout.key_bytes();
       view.birth += first;
-      view.n = std::min(kSegmentRows, rows - first);
+      view.n = counts.back();
     }
-    const std::vector<std::int64_t> counts(part.size(), part[0].n);
     store.adopt(std::make_shared<memory::Segment>(std::move(part), columns), counts);
   }
   memory::Memory memory(layout, 0);
@@ -187,15 +193,16 @@ Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t qu
   AlignedVector<float> queries(static_cast<std::size_t>(question_tokens * layout.retriever));
   for (std::size_t i = 0; i < queries.size(); ++i)
     queries[i] = static_cast<float>(noise(static_cast<std::uint32_t>(i), 2)) * 0x1p-32f - 0.5f;
-  const std::vector<memory::LayerQueries> scout(
-      static_cast<std::size_t>(layout.layers),
-      memory::LayerQueries{.T = question_tokens, .retriever = queries.data()});
+  std::vector<memory::LayerQueries> scout(static_cast<std::size_t>(layout.layers));
+  const std::vector<std::int64_t> remembering = layout.remembering.list(layout.layers);
+  for (const std::int64_t l : remembering)
+    scout[static_cast<std::size_t>(l)] = {.T = question_tokens, .retriever = queries.data()};
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
     const double took = seconds_of([&] {
       const auto recall = consensus(engine);
       recall->plan(engine.context(), memory, scout, nullptr);
-      for (std::int64_t l = 0; l < layout.layers; ++l)
+      for (const std::int64_t l : remembering)
         recall->rows(engine.context(), memory, l, scout[static_cast<std::size_t>(l)]);
     });
     if (i > 0) seconds.push_back(took);

@@ -74,6 +74,7 @@ void add_memory_config(Json& report, const io::MemoryConfig& m) {
     sizes[name] = value;
   sizes["alpha"] = m.lora.alpha;
   report["memory_sizes"] = std::move(sizes);
+  report["memory_layers"] = m.layers.text();
   report["read_adapter"] = m.has_read_lora;
   report["retriever"] = m.has_retriever;
   report["recall"] = m.recall.empty() ? "per-layer" : m.recall;

@@ -39,9 +39,11 @@ class ObservedRecall final : public memory::Recall {
   std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
                                         std::int64_t layer, const memory::LayerQueries& queries) override {
     std::vector<memory::RecalledRow> rows = inner_->rows(context, memory, layer, queries);
-    births_.resize(static_cast<std::size_t>(memory.layout().layers));
-    births_[static_cast<std::size_t>(layer)].clear();
-    for (const memory::RecalledRow& row : rows) births_[static_cast<std::size_t>(layer)].push_back(row.birth);
+    births_.resize(static_cast<std::size_t>(memory.layout().remembering_layers()));
+    std::vector<std::int64_t>& births =
+        births_[static_cast<std::size_t>(memory.layout().remembering.place(layer))];
+    births.clear();
+    for (const memory::RecalledRow& row : rows) births.push_back(row.birth);
     seen_.count(births_, memory.layout().K);
     return rows;
   }
@@ -59,13 +61,13 @@ class ObservedRecall final : public memory::Recall {
   std::unique_ptr<memory::Recall> inner_;
   Observation& seen_;
   memory::VoteOptions options_;
-  std::vector<std::vector<std::int64_t>> births_;  // [L]
+  std::vector<std::vector<std::int64_t>> births_;  // [layers that keep a memory]
 };
 
 }  // namespace
 
 Presence::Presence(const memory::Memory& memory)
-    : whole_(static_cast<double>(memory.layout().K * memory.layout().layers)),
+    : whole_(static_cast<double>(memory.layout().K * memory.layout().remembering_layers())),
       short_term_(static_cast<std::size_t>(memory.updates()), 0),
       long_term_(static_cast<std::size_t>(memory.updates()), 0) {
   const std::int64_t K = memory.layout().K;

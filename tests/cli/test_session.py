@@ -10,6 +10,7 @@ import subprocess
 import time
 import unittest
 
+import tiny_model
 from program import ORDINARY_USER, PROGRAM, TinyModelTest, main, read_safetensors, story, with_metadata
 
 
@@ -242,6 +243,59 @@ class Carrying(SessionTest):
         self.run_program("ask", "Where?", "--session", "default", *model)
         self.run_program("session", "verify", "default", "--replay", *model)
         self.assertIn("session rebuild", self.error("ask", "Where?", "--session", "default", *self.model))
+
+
+class LastingInOneLayer(Lasting):
+    """The same with a delta that keeps a memory in the second of its two layers only."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        tiny_model.write_delta(cls.delta, memory_layers=[1])
+
+    def test_only_that_layer_holds_anything(self):
+        self.assertEqual(self.report("inspect", self.delta)["memory_layers"], "1")
+        memory = self.memory(story(900, 1))
+        tensors, metadata = read_safetensors(memory)
+        for kind in ("short_term", "long_term"):
+            self.assertEqual([tensors[f"{kind}.{layer}.birth"][1][0] > 0 for layer in (0, 1)], [False, True])
+        self.assertEqual(tensors["tail"][1], (1, 8, 32))
+        self.assertTrue(metadata["shape_id"].find("-m1-") > 0, metadata["shape_id"])
+        info = self.report("inspect", memory)
+        self.assertEqual(info["short_term_rows"], 32)
+        self.assertEqual(info["long_term_rows"], tensors["long_term.1.birth"][1][0])
+        why = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", *self.model)["why"]
+        self.assertEqual({len(chunk["layer_votes"]) for chunk in why}, {1})
+        self.assertAlmostEqual(sum(chunk["weight"] for chunk in why), 1)
+
+    def test_a_memory_in_all_layers_is_another_shape(self):
+        everywhere = self.folder / "everywhere.safetensors"
+        tiny_model.write_delta(everywhere)
+        model = ("-m", self.base, "--delta", everywhere, "-t", "2")
+        memory = self.memory(story(300, 1))
+        self.assertIn("shape", self.error("ask", "Where?", "--memory", memory, *model))
+        self.run_program("remember", self.file("b.txt", story(300, 1)), "--memory", "all.safetensors", *model)
+        self.assertIn("shape", self.error("ask", "Where?", "--memory", "all.safetensors", *self.model))
+        size = [(self.folder / name).stat().st_size for name in (memory.name, "all.safetensors")]
+        self.assertLess(size[0], 0.7 * size[1])
+
+    def test_rows_where_none_belong_are_refused(self):
+        """As a file may say that is damaged, or made on purpose."""
+        memory = self.memory(story(300, 1))
+        tensors, metadata = read_safetensors(memory)
+        for column in ("k", "v", "key", "birth"):
+            tensors[f"short_term.0.{column}"] = tensors[f"short_term.1.{column}"]
+            metadata[f"checksum.short_term.0.{column}"] = metadata[f"checksum.short_term.1.{column}"]
+        tiny_model.write_safetensors(memory, tensors, metadata)
+        self.assertIn("at most 0 expected", self.error("ask", "Where?", "--memory", memory, *self.model))
+
+    def test_other_layouts_say_that_they_have_no_place_for_it(self):
+        message = self.error("convert", self.base, "pub", "--to", "published", "--delta", self.delta)
+        self.assertIn("layers 1 only", message)
+        three = self.folder / "three.safetensors"
+        with_metadata(self.delta, three, memory_layers="1,5")
+        message = self.error("ask", "Where?", "-m", self.base, "--delta", three)
+        self.assertIn("layers 1,5; the model has 2 layers", message)
 
 
 class Zstd:

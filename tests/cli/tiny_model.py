@@ -34,7 +34,7 @@ def ones(n):
 
 def write_safetensors(path, tensors, metadata):
     header, at, body = {"__metadata__": metadata}, 0, []
-    for name, (dtype, shape, data) in sorted(tensors.items()):
+    for name, (dtype, shape, data) in sorted(tensors.items(), key=lambda item: (item[1][0] == "U8", item[0])):  # aligned
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
         at += len(data)
         body.append(data)
@@ -74,7 +74,8 @@ def write_base(folder, tokenizer_folder):
         "bos_token_id": 1, "eos_token_id": 2, "torch_dtype": "bfloat16"}))
 
 
-def write_delta(path):
+def write_delta(path, memory_layers=None):
+    """`memory_layers`: those that keep a memory, if not all do."""
     noise = Noise(2)
     tensors = {"bos_embedding": noise.bf16(LAYERS, 1, HIDDEN), "new_memory_positional_emb": noise.bf16(1, 1, HIDDEN)}
     for layer in range(LAYERS):
@@ -84,11 +85,15 @@ def write_delta(path):
                 tensors[f"{prefix}{name}.lora_A.{adapter}.weight"] = noise.bf16(RANK, columns)
                 tensors[f"{prefix}{name}.lora_B.{adapter}.weight"] = noise.bf16(rows, RANK)
         for head in ("query_proj", "key_proj"):
-            tensors[f"{prefix}self_attn.{head}.0.weight"] = noise.bf16(2 * RETRIEVER, HIDDEN)
-            tensors[f"{prefix}self_attn.{head}.2.weight"] = noise.bf16(RETRIEVER, 2 * RETRIEVER)
+            retriever = {f"{prefix}self_attn.{head}.0.weight": noise.bf16(2 * RETRIEVER, HIDDEN),
+                         f"{prefix}self_attn.{head}.2.weight": noise.bf16(RETRIEVER, 2 * RETRIEVER)}
+            if memory_layers is None or layer in memory_layers:
+                tensors |= retriever
     sizes = {"K": K, "N": N, "K0": K0, "M": 153600, "C": C, "W": W, "d_r": RETRIEVER, "r": RANK, "alpha": 8}
     words = {"recall": "consensus", "prompt": "Question: {q}\\nAnswer:", "stop": "\\n", "chunk_form": "filled",
              "chat_trained": "false", "base": "tiny"}
+    if memory_layers is not None:
+        words["memory_layers"] = ",".join(map(str, memory_layers))
     write_safetensors(path, tensors, {key: str(value) for key, value in sizes.items()} | words)
 
 

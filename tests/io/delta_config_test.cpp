@@ -87,6 +87,18 @@ TEST(DeltaConfig, TensorsTellWhatMetadataDoesNot) {
   EXPECT_FALSE(with_metadata(sizes).has_retriever);
 }
 
+TEST(DeltaConfig, AMemoryInSomeLayers) {
+  const StringMap sizes{{"K", "2"}, {"N", "4"}, {"memory_layers", "1,3-4"}};
+  const std::vector<std::string> names = {"model.layers.0.mlp.up_proj.lora_A.default.weight",
+                                          "model.layers.3.self_attn.key_proj.weight"};
+  const MemoryConfig m = with_metadata(sizes, names);
+  EXPECT_EQ(m.layers, LayerSet({1, 3, 4}));
+  EXPECT_EQ(delta_metadata(m).at("memory_layers"), "1,3-4");
+  EXPECT_FALSE(delta_metadata(with_metadata({{"K", "2"}, {"N", "4"}})).contains("memory_layers"));
+  EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("retriever in layer 2", "memory_layers"),
+                     with_metadata(sizes, {"model.layers.2.self_attn.key_proj.weight"}));
+}
+
 TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
   const auto refused = [](const std::string& key, const std::string& value) {
     StringMap metadata{{"K", "2"}, {"N", "4"}};
@@ -98,6 +110,7 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
   refused("alpha", "nan");
   refused("alpha", "inf");
   refused("chat_trained", "maybe");
+  for (const char* value : {"", "3-1", "1,1", "every other"}) refused("memory_layers", value);
   refused("C", "0");
   refused("recall_margin", "-1");
   refused("recall_margin", "nan");

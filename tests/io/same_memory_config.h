@@ -21,6 +21,7 @@ inline void expect_same(const MemoryConfig& a, const MemoryConfig& b) {
   EXPECT_EQ(a.has_retriever, b.has_retriever);
   EXPECT_EQ(a.has_encoder_query, b.has_encoder_query);
   EXPECT_EQ(a.has_read_lora, b.has_read_lora);
+  EXPECT_EQ(a.layers, b.layers);
   EXPECT_EQ(a.selector_layers, b.selector_layers);
   EXPECT_EQ(a.selector_depth, b.selector_depth);
   EXPECT_EQ(a.vote_top, b.vote_top);

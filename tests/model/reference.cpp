@@ -112,12 +112,11 @@ RowList Model::layer(const Layer& l, const RowList& rows, std::int64_t queries, 
 std::vector<RowList> Model::inject(const std::vector<RowList>& tails,
                                    std::span<const std::int32_t> chunk) const {
   const auto T = static_cast<std::int64_t>(chunk.size());
-  const auto t = static_cast<std::int64_t>(tails[0].size());
-  const std::int64_t written = std::min(w_.memory->K, t + T);
   RowList x;
   for (std::int32_t token : chunk) x.push_back(embed(token));
   std::vector<RowList> result;
   for (std::size_t l = 0; l < w_.layers.size(); ++l) {
+    const std::int64_t written = std::min(w_.memory->K, std::ssize(tails[l]) + T);
     RowList rows{Row(w_.layers[l].bos, w_.layers[l].bos + w_.config.hidden)};
     rows.insert(rows.end(), tails[l].begin(), tails[l].end());
     rows.insert(rows.end(), x.begin(), x.end());

@@ -13,10 +13,25 @@
 
 namespace mplus::model {
 
+// The same weights with a memory in some layers only; what the checkpoint brought is left out.
+inline std::shared_ptr<const Weights> with_memory_in(const LayerSet& layers,
+                                                     std::shared_ptr<const Weights> all) {
+  if (layers.is_all()) return all;
+  auto some = std::make_shared<Weights>(*all);
+  some->memory->layers = layers;
+  some->initial_memory.reset();
+  for (std::size_t l = 0; l < some->layers.size(); ++l)
+    if (!layers.contains(static_cast<std::int64_t>(l)))
+      some->layers[l].query = some->layers[l].key = some->layers[l].encoder_query = {};
+  return some;
+}
+
 struct TinyModel {
   explicit TinyModel(int threads = 1, const char* folder = "mplus_read/model",
-                     const MemoryOptions& options = {.dtype = DType::f32, .keep_hidden = true})
-      : weights(load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder, .delta = {}})),
+                     const MemoryOptions& options = {.dtype = DType::f32, .keep_hidden = true},
+                     const LayerSet& layers = {})
+      : weights(with_memory_in(
+            layers, load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder, .delta = {}}))),
         pool(threads),
         context(pool, kernels::Numerics::exact),
         workspace(weights, context),
