@@ -28,10 +28,12 @@ class TrainAverage : public ::testing::Test {
   }
   // A matrix of two rows as floats, and a vector.
   fs::path plain(const std::string& name, const std::vector<float>& matrix, const std::vector<float>& vector,
-                 const std::string& rank = "2") const {
+                 const std::string& rank = "2", const io::StringMap& more = {}) const {
     const io::TensorData tensors[] = {{"m", DType::f32, {2, 2}, bytes(matrix)},
                                       {"v", DType::f32, {std::ssize(vector)}, bytes(vector)}};
-    io::write_safetensors(folder_ / name, tensors, {{"r", rank}, {"name", name}});
+    io::StringMap metadata{{"r", rank}, {"name", name}};
+    metadata.insert(more.begin(), more.end());
+    io::write_safetensors(folder_ / name, tensors, metadata);
     return folder_ / name;
   }
   // The matrix as integers with a scale a row.
@@ -81,6 +83,8 @@ TEST_F(TrainAverage, RefusesWhatDoesNotFitTogether) {
   refused(ErrorCode::invalid_argument, {"0"}, {a, a}, {0, 0});
   refused(ErrorCode::invalid_argument, {"-1"}, {a, a}, {-1, 2});
   refused(ErrorCode::model_mismatch, {"r = 3", "2"}, {a, plain("rank", {1, 2, 3, 4}, {1, 2}, "3")});
+  refused(ErrorCode::model_mismatch, {"layers 1-2", "in all"},
+          {a, plain("some", {1, 2, 3, 4}, {10, 20}, "2", {{"memory_layers", "1-2"}})});
   refused(ErrorCode::model_mismatch, {"\"v\"", "[1]", "[2]"}, {a, plain("short", {1, 2, 3, 4}, {1})});
   refused(ErrorCode::model_mismatch, {"m_scale", "2", "3"},
           {packed("p", {1, 2, 3, 4}, {1, 2, 3}, {1, 2}), a});

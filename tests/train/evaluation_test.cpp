@@ -14,13 +14,14 @@ namespace {
 constexpr std::int64_t kStreams = 3, kUpdates = 9;
 
 struct Written {
-  Model model = tiny_model(torch::kFloat64);
+  Model model;
   std::optional<StreamMemory> memory;
 
-  explicit Written(std::int64_t top) {
+  explicit Written(std::int64_t top, const LayerSet& layers = {})
+      : model(tiny_model(torch::kFloat64, 1, layers)) {
     const torch::NoGradGuard constant;
     model.memory.vote_top = top;
-    model.vote_weights = torch::tensor({0.4, 1.6}, torch::kFloat64);
+    model.vote_weights = torch::tensor({0.4, 1.6}, torch::kFloat64).narrow(0, 0, model.memory_layers());
     memory.emplace(model, kStreams, 1000);
     const PassWeights writing = merge(model, Adapter::write);
     const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(7);
@@ -46,8 +47,9 @@ Tensor of_all_streams(const std::vector<std::int32_t>& ids) {
 
 TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
   const torch::NoGradGuard constant;
-  for (const std::int64_t top : {0, 2}) {
-    const Written written(top);
+  for (const auto& [top, layers] :
+       {std::pair{0, LayerSet()}, {2, LayerSet()}, {2, LayerSet({1})}, {0, LayerSet({0})}}) {
+    const Written written(top, layers);
     const Model& model = written.model;
     const StreamMemory& memory = *written.memory;
     const Questions questions;
@@ -75,7 +77,8 @@ TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
                                          {.tokens = tokens,
                                           .memory = &memory,
                                           .recall = recall_consensus(model, memory, scout.normed, askers)});
-      for (std::size_t l = 0; l < 2; ++l)
+      ASSERT_EQ(std::ssize(recalled.recalled_births), model.memory_layers());
+      for (std::size_t l = 0; l < recalled.recalled_births.size(); ++l)
         EXPECT_TRUE(torch::equal(recalled.recalled_births[l][q], alone.recalled_births[l][s]))
             << "question " << q << " layer " << l;
       // Scores are taken in float32 here: rows are the same, so nothing but rounding of the reads is left.

@@ -28,15 +28,15 @@ int expect_gradients(const GoldenCase& golden, Model& model, const std::string& 
   int compared = 0;
   for (const Parameter& p : parameters(model)) {
     const Tensor& gradient = p.tensor->grad();
-    for (std::int64_t l = 0; l < (p.stacked ? model.config.layers : 1); ++l) {
-      const std::string name = named(p.stacked ? p.layer_name(l) : p.name);
+    for (std::int64_t l = 0; l < (p.stacked() ? model.config.layers : 1); ++l) {
+      const std::string name = named(p.stacked() ? p.layer_name(static_cast<std::size_t>(l)) : p.name);
       if (golden.has(name)) {
         EXPECT_TRUE(gradient.defined()) << name;
         if (!gradient.defined()) continue;
-        expect_close(name, p.stacked ? gradient[l] : gradient, golden.expected(name), absolute, relative);
+        expect_close(name, p.stacked() ? gradient[l] : gradient, golden.expected(name), absolute, relative);
         ++compared;
       } else if (all_recorded && gradient.defined() && (l == 0 || l == model.config.layers - 1)) {
-        EXPECT_EQ((p.stacked ? gradient[l] : gradient).abs().max().item<double>(), 0.0) << name;
+        EXPECT_EQ((p.stacked() ? gradient[l] : gradient).abs().max().item<double>(), 0.0) << name;
       }
     }
   }

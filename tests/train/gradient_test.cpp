@@ -52,16 +52,17 @@ Losses step(const Model& model) {
        .recall = recall_given({torch::tensor({{1, 0, 3}, {2, 4, 0}}), torch::tensor({{3, 2, 1}, {0, 1, 2}})}),
        .keep_normed = true});
   std::vector<Tensor> right;
-  for (std::int64_t l = 0; l < model.config.layers; ++l)
-    right.push_back(memory.births(l).floor_divide(model.memory.K) == 2);
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m)
+    right.push_back(memory.births(m).floor_divide(model.memory.K) == 2);
   return {next_token_loss(model, read.hidden, window),
           retriever_loss(slot_scores(model, memory, model.query, read.normed, {asks}), right) +
               retriever_loss(encoder_slot_scores(model, memory), right)};
 }
 
 // dLoss along a random direction of each tensor, by central differences and by autograd.
-void expect_gradients_match(Tensor Losses::*which, const std::function<bool(Part)>& trained) {
-  Model model = tiny_model(torch::kFloat64);
+void expect_gradients_match(const Model& of, Tensor Losses::*which,
+                            const std::function<bool(Part)>& trained) {
+  Model model = of;
   for (const Parameter& p : parameters(model)) p.tensor->requires_grad_();
   (step(model).*which).backward();
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(3);
@@ -91,12 +92,22 @@ void expect_gradients_match(Tensor Losses::*which, const std::function<bool(Part
   }
 }
 
+// With a memory in both layers, and in one of them.
+std::vector<Model> models() {
+  std::vector<Model> all;
+  for (const LayerSet& layers : {LayerSet(), LayerSet({0}), LayerSet({1})})
+    all.push_back(tiny_model(torch::kFloat64, 1, layers));
+  return all;
+}
+
 TEST(TrainGradient, TextLossThroughWritesDropsAndReads) {
-  expect_gradients_match(&Losses::text, [](Part part) { return part != Part::retriever; });
+  for (const Model& model : models())
+    expect_gradients_match(model, &Losses::text, [](Part part) { return part != Part::retriever; });
 }
 
 TEST(TrainGradient, RetrieverLossReachesTheRetrieverAlone) {
-  expect_gradients_match(&Losses::retriever, [](Part part) { return part == Part::retriever; });
+  for (const Model& model : models())
+    expect_gradients_match(model, &Losses::retriever, [](Part part) { return part == Part::retriever; });
 }
 
 }  // namespace

@@ -99,6 +99,17 @@ TEST(TrainRecipes, ANewDeltaHasTheSizesAskedFor) {
   EXPECT_EQ(run.memory.K, 64);
   EXPECT_EQ(run.memory.lora.rank, 8);
   EXPECT_EQ(run.memory.C, 256);
+  EXPECT_TRUE(run.memory.layers.is_all());
+  EXPECT_EQ(Recipe(text + "[memory]\nlayers = \"0-2,5\"\n").load().memory.layers, LayerSet({0, 1, 2, 5}));
+  EXPECT_NE(Recipe(text + "[memory]\nlayers = \"5-2\"\n").error().find("layers: expected layers"),
+            std::string::npos);
+}
+
+TEST(TrainRecipes, ADeltaToGoOnFromSaysTheSizesButNotTheLayers) {
+  const std::string whole = kWhole;
+  EXPECT_EQ(Recipe(whole + "[memory]\nlayers = \"4-7\"\n").load().memory.layers, LayerSet({4, 5, 6, 7}));
+  EXPECT_NE(Recipe(whole + "[memory]\nK = 64\n").error().find("K: there is no such setting"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+import tiny_model  # noqa: E402
 from program import TIMEOUT, main, story, with_metadata  # noqa: E402
 from test_eval import Evaluation, questions  # noqa: E402
 
@@ -134,6 +135,21 @@ class SameAsTheEngine(Evaluation):
                 shutil.rmtree(self.folder / report)
         self.assertLess(sum(output.startswith(said) for output in answers[1]), before)
         self.assertNotEqual(answers[1], answers[2])
+
+    def test_a_memory_in_some_layers(self):
+        columns = "stm,mplus,per-layer,words-recall,hybrid,reread,oracle-recall"
+        plain, fields = self.delta, {"recall_over": "everything", "read_over": "in-turn", "no_answer": "never said"}
+        for layer, more in ((0, {}), (1, {}), (1, fields)):
+            self.delta = self.folder / "other.safetensors"
+            tiny_model.write_delta(self.delta, memory_layers=[layer])
+            with_metadata(self.delta, self.delta, **more)
+            self.model = ("-m", self.base, "--delta", self.delta, "-t", "2")
+            engine, trainer = self.both("mixed", "--samples", "6", "--distances", "0,3,12", "--lengths", "4k", columns=columns)
+            self.check(engine, trainer)
+            self.assertTrue(any(s.get("recalled", 0) > 0 for s in trainer.values()))
+            self.assertEqual({len(s["recalled_layers"]) for s in trainer.values() if "recalled_layers" in s}, {1})
+            for report in ("engine", "trainer"):
+                shutil.rmtree(self.folder / report)
 
     def test_a_part_of_a_plan(self):
         for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "../io/file_bytes.h"
@@ -40,11 +41,11 @@ void write_base(const fs::path& folder) {
   std::vector<Tensor> kept;
   std::vector<io::TensorData> tensors;
   for (const Parameter& p : parameters(model))
-    for (std::int64_t l = 0; l < (p.stacked ? model.config.layers : 1); ++l) {
+    for (std::size_t l = 0; l < std::max<std::size_t>(1, p.layers.size()); ++l) {
       Tensor values = 0.2 * torch::randn(p.shape, random, torch::kFloat32);
       if (p.name.find("norm") != p.name.npos) values += 1;
       kept.push_back(values);
-      tensors.push_back({p.stacked ? p.layer_name(l) : p.name,
+      tensors.push_back({p.stacked() ? p.layer_name(l) : p.name,
                          DType::f32,
                          p.shape,
                          {static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()}});

@@ -5,7 +5,8 @@
 
 namespace mplus::train {
 
-inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1) {
+// layers: those that keep a memory.
+inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1, const LayerSet& layers = {}) {
   Model model;
   model.config = {.architecture = "llama",
                   .layers = 2,
@@ -29,12 +30,11 @@ inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1) {
   model.memory.W = 16;
   model.memory.d_r = 4;
   model.memory.lora = {.rank = 2, .alpha = 4};
+  model.memory.layers = layers;
   model.memory.has_retriever = model.memory.has_encoder_query = model.memory.has_read_lora = true;
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
   for (const Parameter& p : parameters(model)) {
-    std::vector<std::int64_t> shape = p.shape;
-    if (p.stacked) shape.insert(shape.begin(), model.config.layers);
-    *p.tensor = 0.3 * torch::randn(shape, random, dtype);
+    *p.tensor = 0.3 * torch::randn(p.whole_shape(), random, dtype);
     if (p.name.find("norm") != p.name.npos) *p.tensor += 1;
   }
   place(model, torch::kCPU, dtype);

@@ -103,9 +103,10 @@ TEST(TrainVector, RoundedRowsOfADeltaLeaveItAsItIs) {
   const Model after = load_model({.model = files.base(), .delta = rounded}).model;
   EXPECT_TRUE(torch::equal(before.vector_pool, after.vector_pool));
   const auto weights = model::load_weights({.model = files.base(), .delta = rounded});
-  ASSERT_NE(weights->vector_pool, nullptr);
-  EXPECT_EQ(
-      std::memcmp(weights->vector_pool, before.vector_pool.const_data_ptr(), before.vector_pool.nbytes()), 0);
+  ASSERT_TRUE(weights->has_vector_pool);
+  EXPECT_EQ(std::memcmp(weights->layers.front().pool, before.vector_pool.const_data_ptr(),
+                        before.vector_pool.nbytes()),
+            0);
 }
 
 // A round of random states: 4 questions on 6 chunks.

@@ -40,7 +40,8 @@ Batch make_batch(std::vector<Due> due, std::int64_t n, torch::Device device) {
 
 Shares right_shares(const Model& model, const Batch& b, const ChunkSearch& search) {
   const Tensor right = (b.gold > 0).to(torch::kFloat64);
-  const Tensor whole = right.sum(1).clamp_min(1) * static_cast<double>(model.memory.K * model.config.layers);
+  const Tensor whole =
+      right.sum(1).clamp_min(1) * static_cast<double>(model.memory.K * model.memory_layers());
   return {((search.short_term_rows() * right).sum(1) / whole).to(torch::kCPU),
           ((search.long_term_rows() * right).sum(1) / whole).to(torch::kCPU)};
 }

@@ -84,7 +84,7 @@ class StreamGroup {
     };
     const std::int64_t S = std::ssize(memories_);
     for (std::int64_t s = 0; s < S; ++s) by_length[chunk(s).size()].push_back(s);
-    std::vector<std::vector<Tensor>> parts(static_cast<std::size_t>(model_.config.layers));
+    std::vector<std::vector<Tensor>> parts(static_cast<std::size_t>(model_.memory_layers()));
     std::vector<std::int64_t> order;
     for (const auto& [length, streams] : by_length) {
       Ids tokens;
@@ -138,20 +138,20 @@ class StreamGroup {
     return static_cast<std::int64_t>(most) * model_.memory.K;
   }
 
-  // What the engine drops, slot for slot: [L, S, drops].
+  // What the engine drops, slot for slot: [M, S, drops].
   Tensor drops(std::int64_t u, std::int64_t written) const {
     const std::int64_t drop = memory_.drops_for(written), S = std::ssize(memories_);
     if (drop == 0) return {};
-    const std::int64_t L = model_.config.layers, n = memory_.slots();
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(L * S * drop));
-    at::parallel_for(0, L * S, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t M = model_.memory_layers(), n = memory_.slots();
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(M * S * drop));
+    at::parallel_for(0, M * S, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t layer = model_.memory.drop_per_layer ? i / S : 0;
+        const std::int64_t layer = model_.memory.drop_per_layer ? model_.memory.layers.layer(i / S) : 0;
         const auto chosen = choose_drops(memories_[static_cast<std::size_t>(i % S)].seed, layer, u, n, drop);
         std::copy(chosen.begin(), chosen.end(), slots.begin() + i * drop);
       }
     });
-    return upload(slots, {L, S, drop}, torch::kInt64, device());
+    return upload(slots, {M, S, drop}, torch::kInt64, device());
   }
 
   void ask_batch(const Batch& b, const ProjectedSlots& slots, ReadOver over) {
@@ -263,7 +263,7 @@ class StreamGroup {
       if (!question.gold.empty()) {
         answer["short_term"] = shares.short_term[q].item<double>();
         answer["long_term"] = shares.long_term[q].item<double>();
-        std::vector<double> layers(static_cast<std::size_t>(model_.config.layers), 0.0);
+        std::vector<double> layers(static_cast<std::size_t>(model_.memory_layers()), 0.0);
         for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
           layers[l] = recalled[q][static_cast<std::int64_t>(l)].item<double>();
         answer["recalled"] = layers;

@@ -105,8 +105,13 @@ Fronts Reader::plain_fronts(std::int64_t questions) const {
 
 Fronts Reader::memory_fronts(const ProjectedSlots& slots, const Tensor& streams) const {
   Fronts fronts;
-  for (std::int64_t l = 0; l < model_.config.layers; ++l)
-    fronts.push_back({in_a_row({bos(l, streams.size(0)), of_streams(slots[index(l)], streams)}, 1)});
+  const LayerSet& remembering = model_.memory.layers;
+  for (std::int64_t l = 0; l < model_.config.layers; ++l) {
+    const KeyValue start = bos(l, streams.size(0));
+    fronts.push_back({remembering.contains(l)
+                          ? in_a_row({start, of_streams(slots[index(remembering.place(l))], streams)}, 1)
+                          : start});
+  }
   return fronts;
 }
 
@@ -114,23 +119,30 @@ RecallFronts Reader::recall_fronts(const StreamMemory& memory, const ProjectedSl
                                    const Tensor& streams, const ChooseRows& choose,
                                    const Windows* windows) const {
   if (memory.stored() == 0) return {memory_fronts(slots, streams), {}};
+  const LayerSet& remembering = model_.memory.layers;
   const float epsilon = model_.config.norm_epsilon;
   RecallFronts result;
   Tensor x, xn;
   if (windows) x = embed(windows->tokens);
   for (std::int64_t l = 0; l < model_.config.layers; ++l) {
     const LayerWeights& w = weights_.layers[index(l)];
+    if (!remembering.contains(l)) {
+      result.fronts.push_back({bos(l, streams.size(0))});
+      if (windows) x = layer(l, x, see(result.fronts.back(), x.size(1)));
+      continue;
+    }
+    const std::int64_t m = remembering.place(l);
     if (windows) xn = rms_norm(x, w.attention_norm, epsilon);
-    const ChosenRows chosen = choose(l, xn);
+    const ChosenRows chosen = choose(m, xn);
     const std::int64_t k = chosen.rows.size(1);
-    Tensor births = memory.long_term(l).birth.view().index_select(0, streams).gather(1, chosen.rows);
+    Tensor births = memory.long_term(m).birth.view().index_select(0, streams).gather(1, chosen.rows);
     if (chosen.count.defined())
       births.masked_fill_(torch::arange(k, births.options()).unsqueeze(0) >= chosen.count.unsqueeze(1), -1);
     const Tensor order = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
     result.recalled_births.push_back(births.gather(1, order));
-    const Tensor rows = memory.long_term(l).hidden.view().index(
+    const Tensor rows = memory.long_term(m).hidden.view().index(
         {streams.unsqueeze(1), chosen.rows.gather(1, order)});  // [Q, k, d], padding first
-    const KeyValue behind = of_streams(slots[index(l)], streams);
+    const KeyValue behind = of_streams(slots[index(m)], streams);
     result.fronts.push_back(front(l, rows, chosen.count, &behind));
     if (windows) x = layer(l, x, see(result.fronts.back(), x.size(1)));
   }
@@ -142,22 +154,27 @@ RecallFronts Reader::chosen_fronts(const StreamMemory& memory, const Tensor& str
   RecallFronts result;
   const std::int64_t stored = memory.stored(), newest = memory.updates() * model_.memory.K;
   for (std::int64_t l = 0; l < model_.config.layers; ++l) {
-    const auto& [rows, count] = chosen[index(l)];
+    if (!model_.memory.layers.contains(l)) {
+      result.fronts.push_back({bos(l, streams.size(0))});
+      continue;
+    }
+    const std::int64_t m = model_.memory.layers.place(l);
+    const auto& [rows, count] = chosen[index(m)];
     const std::int64_t k = rows.size(1);
-    const StreamMemory::LongTerm& store = memory.long_term(l);
+    const StreamMemory::LongTerm& store = memory.long_term(m);
     const Tensor is_slot = rows >= stored;
     const Tensor in_store = rows.clamp_max(stored - 1), slot = (rows - stored).clamp_min(0);
     const Tensor stream = streams.unsqueeze(1);
     // By birth, slots behind long-term rows, padding first.
-    Tensor key = torch::where(is_slot, memory.births(l).index({stream, slot}) + newest,
+    Tensor key = torch::where(is_slot, memory.births(m).index({stream, slot}) + newest,
                               store.birth.view().index({stream, in_store}));
     key.masked_fill_(torch::arange(k, key.options()).unsqueeze(0) >= count.unsqueeze(1), -1);
     const Tensor order = torch::argsort(key, /*stable=*/true, -1, /*descending=*/false);
     key = key.gather(1, order);
     result.recalled_births.push_back(torch::where(key < newest, key, torch::full_like(key, -1)));
-    const Tensor hidden = torch::where(is_slot.unsqueeze(2), memory.short_term(l).index({stream, slot}),
+    const Tensor hidden = torch::where(is_slot.unsqueeze(2), memory.short_term(m).index({stream, slot}),
                                        store.hidden.view().index({stream, in_store}))
-                              .gather(1, order.unsqueeze(2).expand({-1, -1, memory.short_term(l).size(2)}));
+                              .gather(1, order.unsqueeze(2).expand({-1, -1, memory.short_term(m).size(2)}));
     result.fronts.push_back(front(l, hidden, count, nullptr));
   }
   return result;
@@ -238,7 +255,7 @@ Tensor Reader::layer(std::int64_t l, const Tensor& x, const Seen& seen, const Te
 Tensor Reader::read(const Fronts& fronts, const Tensor& tokens, std::vector<Tensor>* normed) const {
   Tensor x = embed(tokens);
   for (std::int64_t l = 0; l < model_.config.layers; ++l) {
-    if (normed)
+    if (normed && model_.memory.layers.contains(l))
       normed->push_back(rms_norm(x, weights_.layers[index(l)].attention_norm, model_.config.norm_epsilon));
     x = layer(l, x, see(fronts[index(l)], tokens.size(1)));
   }

@@ -32,17 +32,18 @@ struct Windows {
 };
 Windows pad(const std::vector<std::vector<std::int32_t>>& windows, torch::Device device);
 
-// Rows of a layer's store for each question, in any order: the first count[q] of rows[q].
+// Rows of the store of a layer that keeps a memory for each question, in any order: the first count[q] of
+// rows[q].
 struct ChosenRows {
   Tensor rows;        // [Q, k]
   Tensor count = {};  // [Q]; undefined: k
 };
 using ChooseRows =
-    std::function<ChosenRows(std::int64_t l, const Tensor& normed)>;  // normed: the layer's input [Q, T, d]
+    std::function<ChosenRows(std::int64_t place, const Tensor& normed)>;  // normed: its input [Q, T, d]
 
 struct RecallFronts {
   Fronts fronts;
-  // [L] of [Q, k], rising, −1 in place of rows that were not chosen; none where nothing is stored.
+  // [M] of [Q, k], rising, −1 in place of rows that were not chosen; none where nothing is stored.
   std::vector<Tensor> recalled_births;
 };
 
@@ -67,7 +68,8 @@ class Reader {
   RecallFronts chosen_fronts(const StreamMemory& memory, const Tensor& streams,
                              const std::vector<ChosenRows>& chosen) const;
 
-  // [Q, T, d], before the final norm. `normed`: gets each layer's normed input, if wanted.
+  // [Q, T, d], before the final norm. `normed`: gets the normed input of each layer that keeps a
+  // memory, if wanted.
   Tensor read(const Fronts& fronts, const Tensor& tokens, std::vector<Tensor>* normed = nullptr) const;
   // Tokens one after another, up to `most` each: the likeliest, or drawn at a temperature from the device's
   // default generator. `next` is told the newest of all questions and says whether to go on; `first` may

@@ -72,17 +72,17 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
                 : std::min(model.memory.K0, memory.stored() + (over_everything_ ? memory.slots() : 0))),
       in_store_(memory.stored()),
       streams_(streams) {
-  const std::int64_t L = model.config.layers, Q = streams.size(0), n = memory.updates();
+  const std::int64_t M = model.memory_layers(), Q = streams.size(0), n = memory.updates();
   const auto doubles = torch::TensorOptions(model.device()).dtype(torch::kFloat64);
   const Tensor layer_weights = model.vote_weights.defined()
                                    ? model.vote_weights.detach().to(torch::kCPU, torch::kFloat64)
-                                   : torch::ones({L}, torch::kFloat64);
+                                   : torch::ones({M}, torch::kFloat64);
   Tensor long_votes = torch::zeros({Q, n}, doubles), all_votes = torch::zeros({Q, n}, doubles);
   long_term_rows_ = torch::zeros({Q, n}, doubles);
   short_term_rows_ = torch::zeros({Q, n}, doubles);
-  for (std::int64_t l = 0; l < L; ++l) {
+  for (std::int64_t m = 0; m < M; ++m) {
     const Tensor queries =
-        project(model.query, l, normed.at(static_cast<std::size_t>(l))).to(torch::kFloat32);
+        project(model.query, m, normed.at(static_cast<std::size_t>(m))).to(torch::kFloat32);
     const auto scored = [&](Tensor by_birth, const Tensor& keys, const Tensor& births) {
       const Tensor scores = recall_scores(queries, keys.index_select(0, streams).to(torch::kFloat32), askers);
       return by_birth.scatter(1, births.index_select(0, streams), scores);
@@ -90,21 +90,20 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
     Tensor by_birth =
         torch::full({Q, n * K_}, -std::numeric_limits<float>::infinity(), doubles.dtype(torch::kFloat32));
     if (memory.stored() > 0) {
-      const Tensor births = memory.long_term(l).birth.view();  // [S, m]
-      by_birth = scored(by_birth, memory.long_term(l).key.view(), births);
+      const Tensor births = memory.long_term(m).birth.view();  // [S, m]
+      by_birth = scored(by_birth, memory.long_term(m).key.view(), births);
       const Tensor rows = torch::arange(births.size(1), births.options()).expand_as(births);
       places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, rows));
-      const Tensor& recent = memory.births(l);
+      const Tensor& recent = memory.births(m);
       const Tensor slots = memory.stored() + torch::arange(recent.size(1), births.options());
       if (over_everything_) places_.back().scatter_(1, recent, slots.expand_as(recent));
     }
-    const Tensor slots =
-        rms_norm(memory.short_term(l), model.base.attention_norm[l], model.config.norm_epsilon);
-    const Tensor everything = scored(by_birth, project(model.key, l, slots), memory.births(l));
+    const Tensor slots = rms_norm(memory.short_term(m), model.memory_norm(m), model.config.norm_epsilon);
+    const Tensor everything = scored(by_birth, project(model.key, m, slots), memory.births(m));
     const Tensor store_scores = by_birth.view({Q, n, K_}), all_scores = everything.view({Q, n, K_});
     scores_.push_back(over_everything_ ? all_scores : store_scores);
     if (over_everything_) stored_.push_back(store_scores.isfinite());
-    const double weight = layer_weights[l].item<double>();
+    const double weight = layer_weights[m].item<double>();
     const Opinion older = opinion(store_scores, model.memory.vote_top);
     const Opinion all = opinion(all_scores, model.memory.vote_top);
     long_votes += weight * older.z;

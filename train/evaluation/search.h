@@ -34,7 +34,7 @@ ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words);
 
 class ChunkSearch {
  public:
-  // normed: [L] of [Q, T, d], from a read of the questions without long-term rows; askers [Q, T]; streams
+  // normed: [M] of [Q, T, d], from a read of the questions without long-term rows; askers [Q, T]; streams
   // [Q]: the memory each question asks. The memory must outlive it and stay as it is.
   ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
               const Tensor& askers, const Tensor& streams);
@@ -63,9 +63,9 @@ class ChunkSearch {
   std::int64_t in_store_;  // rows of a layer's store
   Tensor streams_;         // [Q]
   std::vector<Tensor>
-      scores_;  // [L] of [Q, n, K]: of the rows that compete by birth, −inf where there is none
-  std::vector<Tensor> stored_;  // [L] of [Q, n, K], bool: which of them are in the store; if not all are
-  std::vector<Tensor> places_;  // [L] of [S, n · K]: the row of each birth, slots behind those of the store
+      scores_;  // [M] of [Q, n, K]: of the rows that compete by birth, −inf where there is none
+  std::vector<Tensor> stored_;  // [M] of [Q, n, K], bool: which of them are in the store; if not all are
+  std::vector<Tensor> places_;  // [M] of [S, n · K]: the row of each birth, slots behind those of the store
   ChunkVotes long_term_, everything_;
   Tensor long_term_rows_, short_term_rows_;
 };

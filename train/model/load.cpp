@@ -80,13 +80,13 @@ std::string name_in(const Source& source, std::string name) {
 void load_parts(Model& model, const Source& source, bool base, torch::Dtype dtype) {
   for (const Parameter& p : parameters(model)) {
     if ((p.part == Part::base) != base) continue;
-    if (!p.stacked) {
+    if (!p.stacked()) {
       *p.tensor = source.floats(p.name, p.shape).to(dtype);
       continue;
     }
     std::vector<Tensor> layers;
-    for (std::int64_t l = 0; l < model.config.layers; ++l)
-      layers.push_back(source.floats(name_in(source, p.layer_name(l)), p.shape));
+    for (std::size_t i = 0; i < p.layers.size(); ++i)
+      layers.push_back(source.floats(name_in(source, p.layer_name(i)), p.shape));
     *p.tensor = torch::stack(layers).to(dtype);
   }
   if (base && model.config.tied_embeddings) model.base.head = model.base.embedding;
@@ -99,10 +99,14 @@ void check_memory(const Model& model, const std::string& file) {
   if (m.K <= 0 || m.N < m.K || m.lora.rank <= 0)
     fail(ErrorCode::corrupt, "{}: expected K > 0, N ≥ K and a rank > 0, found K = {}, N = {}, rank {}", file,
          m.K, m.N, m.lora.rank);
+  if (!m.layers.fits(model.config.layers))
+    fail(ErrorCode::model_mismatch, "{}: a memory in layers {}; the model has {} layers", file,
+         m.layers.text(), model.config.layers);
   if (m.has_retriever && !m.selector_layers.empty() &&
-      static_cast<std::int64_t>(m.selector_layers.size()) != model.config.layers)
-    fail(ErrorCode::unsupported, "{}: a retriever in {} of {} layers; the trainer needs one in each", file,
-         m.selector_layers.size(), model.config.layers);
+      m.selector_layers != m.layers.list(model.config.layers))
+    fail(ErrorCode::unsupported,
+         "{}: a retriever in {} of the {} layers that keep a memory; the trainer needs one in each", file,
+         m.selector_layers.size(), model.memory_layers());
 }
 
 InitialMemory load_memory(const Model& model, const Source& source, torch::Dtype dtype) {
@@ -149,10 +153,11 @@ void load_delta(Model& model, const fs::path& file, torch::Dtype dtype) {
   const io::Safetensors delta = io::Safetensors::open(file);
   model.memory = io::delta_config(delta);
   check_memory(model, file.string());
+  model.memory.layers = model.memory.layers.of(model.config.layers);
   // The files say which of these there are: parameters() lists those that are defined.
-  if (delta.find("vote_weights")) model.vote_weights = torch::ones({model.config.layers}, dtype);
+  if (delta.find("vote_weights")) model.vote_weights = torch::ones({model.memory_layers()}, dtype);
   if (delta.find("vector_pool"))
-    model.vector_pool = torch::zeros({model.config.layers, model.config.hidden}, dtype);
+    model.vector_pool = torch::zeros({model.memory_layers(), model.config.hidden}, dtype);
   load_parts(model, Source(delta), false, dtype);
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kLeastProbability = 1e-5;
 
-Tensor normed_slots(const Model& model, const StreamMemory& memory, std::int64_t l) {
-  return rms_norm(memory.short_term(l), model.base.attention_norm[l], model.config.norm_epsilon).detach();
+Tensor normed_slots(const Model& model, const StreamMemory& memory, std::int64_t m) {
+  return rms_norm(memory.short_term(m), model.memory_norm(m), model.config.norm_epsilon).detach();
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& r
 std::vector<Tensor> slot_scores(const Model& model, const StreamMemory& memory, const RetrieverHead& query,
                                 const std::vector<Tensor>& normed, const std::vector<Tensor>& askers) {
   std::vector<Tensor> p;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
-    const auto at = static_cast<std::size_t>(l);
-    p.push_back(recall_scores(project(query, l, normed[at]),
-                              project(model.key, l, normed_slots(model, memory, l)),
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
+    const auto at = static_cast<std::size_t>(m);
+    p.push_back(recall_scores(project(query, m, normed[at]),
+                              project(model.key, m, normed_slots(model, memory, m)),
                               askers.size() == 1 ? askers[0] : askers.at(at)));
   }
   return p;
@@ -55,9 +55,9 @@ std::vector<Tensor> slot_scores(const Model& model, const StreamMemory& memory, 
 
 std::vector<Tensor> encoder_slot_scores(const Model& model, const StreamMemory& memory) {
   std::vector<Tensor> newest;
-  for (std::int64_t l = 0; l < model.config.layers; ++l)
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m)
     newest.push_back(
-        normed_slots(model, memory, l).narrow(1, memory.slots() - memory.tail_rows(), memory.tail_rows()));
+        normed_slots(model, memory, m).narrow(1, memory.slots() - memory.tail_rows(), memory.tail_rows()));
   const Tensor all =
       torch::full({memory.streams(), memory.tail_rows()}, 1.0 / static_cast<double>(memory.tail_rows()),
                   torch::TensorOptions(model.device()));

@@ -18,13 +18,13 @@ Tensor token_nll(const Model& model, const Tensor& hidden, const Tensor& targets
 Tensor next_token_loss(const Model& model, const Tensor& hidden, const Tensor& tokens);
 
 // ½·mean over right tokens of −log(p + 1e-5) + ½·mean over wrong tokens of −log(1 − p + 1e-5). The means are
-// taken over all layers, streams and tokens together; an empty set adds 0. p, right: [L] of [B, n]; right is
+// taken over all layers, streams and tokens together; an empty set adds 0. p, right: [M] of [B, n]; right is
 // 0 or 1. Of several processes each gets its streams' part of the loss of all.
 Tensor retriever_loss(const std::vector<Tensor>& p, const std::vector<Tensor>& right,
                       Processes* processes = nullptr);
 
-// p of the short-term rows of every layer for queries given as normed states ([L] of [B, T, d]) through
-// `query`. No gradient reaches the states or the memory. askers: [L] of [B, T], or one for all layers.
+// p of the short-term rows of every layer for queries given as normed states ([M] of [B, T, d]) through
+// `query`. No gradient reaches the states or the memory. askers: [M] of [B, T], or one for all layers.
 std::vector<Tensor> slot_scores(const Model& model, const StreamMemory& memory, const RetrieverHead& query,
                                 const std::vector<Tensor>& normed, const std::vector<Tensor>& askers);
 

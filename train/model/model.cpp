@@ -4,7 +4,15 @@
 
 namespace mplus::train {
 
-std::string Parameter::layer_name(std::int64_t l) const { return fmt::format(fmt::runtime(name), l); }
+std::vector<std::int64_t> Parameter::whole_shape() const {
+  std::vector<std::int64_t> whole = shape;
+  if (stacked()) whole.insert(whole.begin(), std::ssize(layers));
+  return whole;
+}
+
+std::string Parameter::layer_name(std::size_t i) const {
+  return fmt::format(fmt::runtime(name), layers.at(i));
+}
 
 std::vector<Parameter> parameters(Model& model) {
   const io::ModelConfig& c = model.config;
@@ -12,11 +20,13 @@ std::vector<Parameter> parameters(Model& model) {
   const std::int64_t d = c.hidden, q = c.heads * c.head_size, kv = c.kv_heads * c.head_size;
   std::vector<Parameter> all;
   const auto single = [&](std::string name, Tensor& tensor, Part part, std::vector<std::int64_t> shape) {
-    all.push_back({std::move(name), &tensor, part, std::move(shape), false});
+    all.push_back({std::move(name), &tensor, part, std::move(shape), {}});
   };
+  const std::vector<std::int64_t> every = LayerSet().list(c.layers), remembering = m.layers.list(c.layers);
   const auto stacked = [&](const std::string& name, Tensor& tensor, Part part,
                            std::vector<std::int64_t> shape) {
-    all.push_back({"model.layers.{}." + name, &tensor, part, std::move(shape), true});
+    all.push_back({"model.layers.{}." + name, &tensor, part, std::move(shape),
+                   part == Part::retriever ? remembering : every});
   };
   // A projection and what the two adapters add to it.
   const auto projection = [&](const std::string& name, Tensor& base, Lora AdapterSet::*lora, std::int64_t out,
@@ -55,8 +65,10 @@ std::vector<Parameter> parameters(Model& model) {
     head("self_attn.query_proj", model.query);
     head("self_attn.key_proj", model.key);
     if (m.has_encoder_query) head("self_attn.encoder_query_proj", model.encoder_query);
-    if (model.vote_weights.defined()) single("vote_weights", model.vote_weights, Part::retriever, {c.layers});
-    if (model.vector_pool.defined()) single("vector_pool", model.vector_pool, Part::retriever, {c.layers, d});
+    if (model.vote_weights.defined())
+      single("vote_weights", model.vote_weights, Part::retriever, {model.memory_layers()});
+    if (model.vector_pool.defined())
+      single("vector_pool", model.vector_pool, Part::retriever, {model.memory_layers(), d});
   }
   return all;
 }
@@ -100,8 +112,10 @@ PassWeights merge(const Model& model, Adapter adapter) {
   return weights;
 }
 
-Tensor project(const RetrieverHead& head, std::int64_t l, const Tensor& normed) {
-  const auto weight = [&](const Tensor& stacked) { return stacked.select(0, l).to(normed.scalar_type()); };
+Tensor project(const RetrieverHead& head, std::int64_t place, const Tensor& normed) {
+  const auto weight = [&](const Tensor& stacked) {
+    return stacked.select(0, place).to(normed.scalar_type());
+  };
   const Tensor first = torch::linear(normed, weight(head.first));
   return head.second.defined() ? torch::linear(torch::silu(first), weight(head.second)) : first;
 }

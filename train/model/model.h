@@ -1,6 +1,10 @@
 // The model while it is trained: a Llama base, the two adapters, bos and positional vectors and the
 // retriever, as torch tensors that may carry gradients. Tensors of the same kind are stacked over the layers,
 // so that one product adds an adapter to all of them and the optimizer sees few, large tensors.
+//
+// Not every layer has to keep a memory. What belongs to memories (rows, retriever, votes) is counted by place
+// among those that do, from the lowest: [M] below, [L] are all layers. A layer without one is written and
+// read as if its memory were empty.
 #pragma once
 
 #include <memory>
@@ -36,8 +40,8 @@ struct AdapterSet {
 
 // Linear → SiLU → Linear, or a single Linear where `second` is undefined.
 struct RetrieverHead {
-  Tensor first;   // [L, 2·d_r, d]
-  Tensor second;  // [L, d_r, 2·d_r]
+  Tensor first;   // [M, 2·d_r, d]
+  Tensor second;  // [M, d_r, 2·d_r]
 };
 
 struct Model {
@@ -48,14 +52,17 @@ struct Model {
   Tensor bos;         // [L, d]
   Tensor positional;  // [d], added to the rows an update writes
   RetrieverHead query, key, encoder_query;
-  Tensor vote_weights;  // [L], of the layers in a vote; undefined: all alike
-  Tensor vector_pool;   // [L, d], for one vector a chunk: a token's share in its question's query; undefined:
+  Tensor vote_weights;  // [M], of the layers in a vote; undefined: all alike
+  Tensor vector_pool;   // [M, d], for one vector a chunk: a token's share in its question's query; undefined:
                         // the retriever is not trained for it
   bool base_trained = false;               // the base's own weights are no longer those that were loaded
   torch::Dtype compute = torch::kFloat32;  // of the passes; parameters stay as they are
   std::shared_ptr<RopeTable> rope;
 
   double lora_scale() const { return memory.lora.alpha / static_cast<double>(memory.lora.rank); }
+  std::int64_t memory_layers() const { return memory.layers.count(config.layers); }  // M
+  // The norm in front of the layer at this place: what reads a memory's rows.
+  Tensor memory_norm(std::int64_t place) const { return base.attention_norm[memory.layers.layer(place)]; }
   torch::Device device() const { return base.embedding.device(); }
 };
 
@@ -68,12 +75,14 @@ void place(Model& model, torch::Device device, torch::Dtype compute);
 enum class Part { base, adapter, vectors, retriever };
 struct Parameter {
   std::string name;  // "{}" stands for the layer where stacked
-  Tensor* tensor;    // stacked: [L, shape…]
+  Tensor* tensor;    // stacked: [layers, shape…]
   Part part;
-  std::vector<std::int64_t> shape;  // of one layer
-  bool stacked;
+  std::vector<std::int64_t> shape;   // of one layer
+  std::vector<std::int64_t> layers;  // that it is stacked over; empty: it is not
 
-  std::string layer_name(std::int64_t l) const;  // the name with the layer put in
+  bool stacked() const { return !layers.empty(); }
+  std::vector<std::int64_t> whole_shape() const;
+  std::string layer_name(std::size_t i) const;  // the name with the i-th of its layers put in
 };
 std::vector<Parameter> parameters(Model& model);
 
@@ -95,7 +104,7 @@ struct PassWeights {
 // flow back to base and adapter wherever those ask for them.
 PassWeights merge(const Model& model, Adapter adapter);
 
-// The retriever's projection of normed rows [B, T, d] of layer l: [B, T, d_r].
-Tensor project(const RetrieverHead& head, std::int64_t l, const Tensor& normed);
+// The retriever's projection of normed rows [B, T, d] of the layer at a place: [B, T, d_r].
+Tensor project(const RetrieverHead& head, std::int64_t place, const Tensor& normed);
 
 }  // namespace mplus::train

@@ -22,6 +22,18 @@ Tensor bos_states(const Model& model) {
   return torch::stack(states);
 }
 
+void check_fits(const Model& model, const LayerSet& layers) {
+  if (!layers.fits(model.config.layers))
+    fail(ErrorCode::invalid_argument, "memory: layers {}: the model has layers 0 to {}", layers.text(),
+         model.config.layers - 1);
+}
+
+void set_layers(Model& model, const LayerSet& layers) {
+  model.memory.layers = layers.of(model.config.layers);
+  model.memory.selector_layers.clear();
+  if (!model.memory.layers.is_all()) model.memory.selector_layers = layers.list(model.config.layers);
+}
+
 }  // namespace
 
 void begin_delta(Model& model, const io::MemoryConfig& memory, std::uint64_t seed) {
@@ -33,21 +45,38 @@ void begin_delta(Model& model, const io::MemoryConfig& memory, std::uint64_t see
          "{}, rank {}, "
          "alpha {}",
          memory.K, memory.N, memory.C, memory.d_r, memory.lora.rank, memory.lora.alpha);
+  check_fits(model, memory.layers);
   const torch::Dtype dtype = model.base.embedding.scalar_type();
   const Tensor bos = bos_states(model);
   model.memory = memory;
+  set_layers(model, memory.layers);
   model.memory.has_read_lora = model.memory.has_retriever = true;
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
   for (const Parameter& p : parameters(model)) {
     if (p.part == Part::base) continue;
-    std::vector<std::int64_t> shape = p.shape;
-    if (p.stacked) shape.insert(shape.begin(), model.config.layers);
+    const std::vector<std::int64_t> shape = p.whole_shape();
     const bool zero = p.name.find("lora_B") != p.name.npos || p.tensor == &model.positional;
     const double scale = 1 / std::sqrt(static_cast<double>(shape.back()));
     *p.tensor = (zero ? torch::zeros(shape) : scale * torch::randn(shape, random, torch::kFloat32))
                     .to(model.device(), dtype);
   }
   model.bos = bos.to(dtype);
+}
+
+void keep_layers(Model& model, const LayerSet& layers) {
+  check_fits(model, layers);
+  const LayerSet before = model.memory.layers;
+  std::vector<std::int64_t> places;
+  for (const std::int64_t l : layers.list(model.config.layers)) {
+    if (!before.contains(l))
+      fail(ErrorCode::invalid_argument, "memory: layers {}: the delta has a memory in layers {} only",
+           layers.text(), before.text());
+    places.push_back(before.place(l));
+  }
+  const Tensor kept = torch::tensor(places, torch::TensorOptions(model.device()).dtype(torch::kInt64));
+  for (const Parameter& p : parameters(model))
+    if (p.part == Part::retriever) *p.tensor = p.tensor->index_select(0, kept);
+  set_layers(model, layers);
 }
 
 }  // namespace mplus::train

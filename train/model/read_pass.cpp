@@ -10,28 +10,28 @@ struct Rows {
 };
 
 // Chosen rows [B, k] of a layer's store, by birth.
-Rows stored_rows(const StreamMemory& memory, std::int64_t l, const Tensor& chosen) {
-  const Tensor births = take_rows(memory.long_term(l).birth.view(), chosen);
+Rows stored_rows(const StreamMemory& memory, std::int64_t m, const Tensor& chosen) {
+  const Tensor births = take_rows(memory.long_term(m).birth.view(), chosen);
   const Tensor order = torch::argsort(births, /*stable=*/true, -1, /*descending=*/false);
-  return {take_rows(memory.long_term(l).hidden.view(), chosen.gather(1, order)), births.gather(1, order)};
+  return {take_rows(memory.long_term(m).hidden.view(), chosen.gather(1, order)), births.gather(1, order)};
 }
 
 // The same of store and slots; gradients reach the slots.
-Rows rows_of_both(const StreamMemory& memory, std::int64_t l, const Tensor& chosen, std::int64_t K) {
+Rows rows_of_both(const StreamMemory& memory, std::int64_t m, const Tensor& chosen, std::int64_t K) {
   const std::int64_t stored = memory.stored(), behind = memory.updates() * K;
   const Tensor slot = (chosen - stored).clamp_min(0),
                row = chosen.clamp_max(std::max<std::int64_t>(0, stored - 1));
   const Tensor is_slot = chosen >= stored;
-  Tensor births = memory.births(l).gather(1, slot);
-  if (stored > 0) births = torch::where(is_slot, births, memory.long_term(l).birth.view().gather(1, row));
+  Tensor births = memory.births(m).gather(1, slot);
+  if (stored > 0) births = torch::where(is_slot, births, memory.long_term(m).birth.view().gather(1, row));
   const Tensor order = torch::argsort(births + behind * is_slot, /*stable=*/true, -1, /*descending=*/false);
   const auto taken = [&](const Tensor& from, const Tensor& which) {
     return from.gather(1, which.gather(1, order).unsqueeze(2).expand({-1, -1, from.size(2)}));
   };
-  Tensor hidden = taken(memory.short_term(l), slot);
+  Tensor hidden = taken(memory.short_term(m), slot);
   if (stored > 0)
     hidden = torch::where(is_slot.gather(1, order).unsqueeze(2), hidden,
-                          taken(memory.long_term(l).hidden.view(), row));
+                          taken(memory.long_term(m).hidden.view(), row));
   return {hidden, births.gather(1, order)};
 }
 
@@ -39,10 +39,10 @@ Rows rows_of_both(const StreamMemory& memory, std::int64_t l, const Tensor& chos
 
 ProjectedSlots project_slots(const Model& model, const PassWeights& weights, const StreamMemory& memory) {
   ProjectedSlots slots;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
-    const LayerWeights& w = weights.layers[static_cast<std::size_t>(l)];
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
+    const LayerWeights& w = weights.layers[static_cast<std::size_t>(model.memory.layers.layer(m))];
     slots.push_back(project_rows(
-        w, model.config, rms_norm(memory.short_term(l), w.attention_norm, model.config.norm_epsilon)));
+        w, model.config, rms_norm(memory.short_term(m), w.attention_norm, model.config.norm_epsilon)));
   }
   return slots;
 }
@@ -59,21 +59,24 @@ ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadR
   Tensor x = torch::embedding(model.base.embedding, request.tokens).to(model.compute);  // [B, T, d]
   for (std::int64_t l = 0; l < model.config.layers; ++l) {
     const LayerWeights& w = weights.layers[static_cast<std::size_t>(l)];
-    Tensor xn;  // [B, T, d]
-    if (request.keep_normed || recalls) {
-      const torch::NoGradGuard constant;
-      xn = rms_norm(x, w.attention_norm, epsilon);
-    }
-    if (request.keep_normed) result.normed.push_back(xn);
     Front front{.hidden = weights.bos[l].expand({B, 1, -1})};
-    if (recalls) {
-      const Tensor chosen = request.recall(l, xn);  // [B, k]
-      const Rows rows = request.over_recalled ? rows_of_both(*memory, l, chosen, model.memory.K)
-                                              : stored_rows(*memory, l, chosen);
-      front.hidden = torch::cat({front.hidden, rows.hidden}, 1);
-      result.recalled_births.push_back(rows.births);
+    if (model.memory.layers.contains(l)) {
+      const std::int64_t m = model.memory.layers.place(l);
+      Tensor xn;  // [B, T, d]
+      if (request.keep_normed || recalls) {
+        const torch::NoGradGuard constant;
+        xn = rms_norm(x, w.attention_norm, epsilon);
+      }
+      if (request.keep_normed) result.normed.push_back(xn);
+      if (recalls) {
+        const Tensor chosen = request.recall(m, xn);  // [B, k]
+        const Rows rows = request.over_recalled ? rows_of_both(*memory, m, chosen, model.memory.K)
+                                                : stored_rows(*memory, m, chosen);
+        front.hidden = torch::cat({front.hidden, rows.hidden}, 1);
+        result.recalled_births.push_back(rows.births);
+      }
+      if (memory && !request.over_recalled) front.known = slots[static_cast<std::size_t>(m)];
     }
-    if (memory && !request.over_recalled) front.known = slots[static_cast<std::size_t>(l)];
     x = decoder_layer(w, model.config, x, front, *model.rope).y;
   }
   result.hidden = x;

@@ -10,9 +10,9 @@
 
 namespace mplus::train {
 
-// Keys and values of the short-term rows of each layer, before rotation: projected once for all reads of a
-// step.
-using ProjectedSlots = std::vector<KeyValue>;  // [L] of [B, n, G, e]
+// Keys and values of the short-term rows of each layer that keeps a memory, before rotation: projected once
+// for all reads of a step.
+using ProjectedSlots = std::vector<KeyValue>;  // [M] of [B, n, G, e]
 ProjectedSlots project_slots(const Model& model, const PassWeights& weights, const StreamMemory& memory);
 
 struct ReadRequest {
@@ -27,8 +27,8 @@ struct ReadRequest {
 };
 struct ReadResult {
   Tensor hidden;                        // [B, T, d], before the final norm
-  std::vector<Tensor> normed;           // [L] of [B, T, d], each layer's normed input, detached; if kept
-  std::vector<Tensor> recalled_births;  // [L] of [B, k], as they stand; if something was recalled
+  std::vector<Tensor> normed;           // [M] of [B, T, d], each layer's normed input, detached; if kept
+  std::vector<Tensor> recalled_births;  // [M] of [B, k], as they stand; if something was recalled
 };
 ReadResult read_pass(const Model& model, const PassWeights& weights, const ReadRequest& request);
 

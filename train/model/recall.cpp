@@ -29,11 +29,11 @@ Tensor best_rows(const Tensor& scores, const Tensor& births, std::int64_t most) 
 }
 
 Recall recall_per_layer(const Model& model, const StreamMemory& memory, std::vector<Tensor> askers) {
-  return [&model, &memory, askers = std::move(askers)](std::int64_t l, const Tensor& normed) {
+  return [&model, &memory, askers = std::move(askers)](std::int64_t m, const Tensor& normed) {
     const torch::NoGradGuard constant;
-    const StreamMemory::LongTerm& rows = memory.long_term(l);
-    const Tensor& asker = askers.size() == 1 ? askers[0] : askers.at(static_cast<std::size_t>(l));
-    const Tensor scores = recall_scores(project(model.query, l, normed), rows.key.view(), asker);
+    const StreamMemory::LongTerm& rows = memory.long_term(m);
+    const Tensor& asker = askers.size() == 1 ? askers[0] : askers.at(static_cast<std::size_t>(m));
+    const Tensor scores = recall_scores(project(model.query, m, normed), rows.key.view(), asker);
     return best_rows(scores, rows.birth.view(), model.memory.K0);
   };
 }
@@ -97,9 +97,9 @@ Recall recall_consensus(const Model& model, const StreamMemory& memory, const st
                         const Tensor& askers) {
   const torch::NoGradGuard constant;
   std::vector<Tensor> scores, births, chunks;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
-    const StreamMemory::LongTerm& rows = memory.long_term(l);
-    scores.push_back(recall_scores(project(model.query, l, normed.at(static_cast<std::size_t>(l))),
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
+    const StreamMemory::LongTerm& rows = memory.long_term(m);
+    scores.push_back(recall_scores(project(model.query, m, normed.at(static_cast<std::size_t>(m))),
                                    rows.key.view(), askers));
     births.push_back(rows.birth.view());
     chunks.push_back(births.back().floor_divide(model.memory.K) - memory.first_chunk());
@@ -110,8 +110,8 @@ Recall recall_consensus(const Model& model, const StreamMemory& memory, const st
 }
 
 Recall recall_given(std::vector<Tensor> rows) {
-  return [rows = std::move(rows)](std::int64_t l, const Tensor&) {
-    return rows.at(static_cast<std::size_t>(l));
+  return [rows = std::move(rows)](std::int64_t m, const Tensor&) {
+    return rows.at(static_cast<std::size_t>(m));
   };
 }
 

@@ -15,10 +15,10 @@ void save_base(Model& model, const std::filesystem::path& source, const std::fil
   TensorFile weights;
   for (const Parameter& p : parameters(model)) {
     if (p.part != Part::base) continue;
-    if (!p.stacked) weights.add(p.name, *p.tensor, p.shape, type);
+    if (!p.stacked()) weights.add(p.name, *p.tensor, p.shape, type);
     else
-      for (std::int64_t l = 0; l < model.config.layers; ++l)
-        weights.add(p.layer_name(l), p.tensor->select(0, l), p.shape, type);
+      for (std::size_t l = 0; l < p.layers.size(); ++l)
+        weights.add(p.layer_name(l), p.tensor->select(0, static_cast<std::int64_t>(l)), p.shape, type);
   }
   weights.write(folder / "model.safetensors", {{"format", "pt"}});
 }

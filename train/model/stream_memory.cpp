@@ -64,12 +64,12 @@ void GrowingRows::keep(const Tensor& indices) {
 StreamMemory::StreamMemory(const Model& model, std::int64_t streams, std::int64_t capacity)
     : streams_(streams), K_(model.memory.K), N_(model.memory.N), capacity_(capacity) {
   MPLUS_CHECK(K_ > 0, "a model without memory parts");
-  const auto L = static_cast<std::size_t>(model.config.layers);
+  const auto M = static_cast<std::size_t>(model.memory_layers());
   const auto options = torch::TensorOptions(model.device());
-  short_term_.assign(L, torch::empty({streams, 0, model.config.hidden}, options.dtype(model.compute)));
+  short_term_.assign(M, torch::empty({streams, 0, model.config.hidden}, options.dtype(model.compute)));
   tail_ = short_term_;
-  births_.assign(L, torch::empty({streams, 0}, options.dtype(torch::kInt64)));
-  long_term_.resize(L);
+  births_.assign(M, torch::empty({streams, 0}, options.dtype(torch::kInt64)));
+  long_term_.resize(M);
 }
 
 StreamMemory::StreamMemory(const Model& model, const InitialMemory& initial, std::int64_t streams,
@@ -131,16 +131,16 @@ void StreamMemory::update(const Model& model, const std::vector<Tensor>& written
                                     .scatter_(2, drops, 1),
                                 /*stable=*/true, -1, /*descending=*/false)
                : Tensor();
-  for (std::int64_t l = 0; l < static_cast<std::int64_t>(written.size()); ++l) {
-    Tensor& rows = short_term_[index(l)];
-    Tensor& births = births_[index(l)];
+  for (std::int64_t m = 0; m < static_cast<std::int64_t>(written.size()); ++m) {
+    Tensor& rows = short_term_[index(m)];
+    Tensor& births = births_[index(m)];
     if (drop > 0) {
-      const Tensor stay = order[l].narrow(1, 0, n - drop), go = order[l].narrow(1, n - drop, drop);
-      store(model, l, take_rows(rows, go), take_rows(births, go));
+      const Tensor stay = order[m].narrow(1, 0, n - drop), go = order[m].narrow(1, n - drop, drop);
+      store(model, m, take_rows(rows, go), take_rows(births, go));
       rows = take_rows(rows, stay);
       births = take_rows(births, stay);
     }
-    rows = torch::cat({rows, written[index(l)]}, 1);
+    rows = torch::cat({rows, written[index(m)]}, 1);
     births = torch::cat({births, birth.expand({streams_, k})}, 1);
   }
   ++updates_;
@@ -148,14 +148,14 @@ void StreamMemory::update(const Model& model, const std::vector<Tensor>& written
   tail_rows_ = k;
 }
 
-void StreamMemory::store(const Model& model, std::int64_t l, const Tensor& hidden, const Tensor& birth) {
+void StreamMemory::store(const Model& model, std::int64_t m, const Tensor& hidden, const Tensor& birth) {
   if (capacity_ == 0) return;
   const torch::NoGradGuard constant;
-  LongTerm& rows = long_term_[index(l)];
-  const Tensor normed = rms_norm(hidden, model.base.attention_norm[l], model.config.norm_epsilon);
+  LongTerm& rows = long_term_[index(m)];
+  const Tensor normed = rms_norm(hidden, model.memory_norm(m), model.config.norm_epsilon);
   const std::int64_t most = capacity_ + K_;
   rows.hidden.append(hidden, most);
-  if (model.memory.has_retriever) rows.key.append(project(model.key, l, normed), most);
+  if (model.memory.has_retriever) rows.key.append(project(model.key, m, normed), most);
   rows.birth.append(birth, most);
   if (rows.birth.rows() <= capacity_) return;
   const Tensor by_birth = torch::argsort(rows.birth.view(), /*stable=*/true, -1, /*descending=*/false);

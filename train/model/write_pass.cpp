@@ -13,12 +13,19 @@ std::vector<Tensor> write_pass(const Model& model, const PassWeights& weights, c
   const std::int64_t again = std::max<std::int64_t>(0, written - T);  // tail rows that are queried too
   const Tensor positional = torch::constant_pad_nd(weights.positional.expand({written, -1}),
                                                    {0, 0, again + T - written, 0});  // [again + T, d]
+  const LayerSet& remembering = model.memory.layers;
+  const std::int64_t highest = remembering.layer(model.memory_layers() - 1);  // nothing above writes
   std::vector<Tensor> rows;
   Tensor x = torch::embedding(model.base.embedding, tokens).to(model.compute);  // [B, T, d]
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
+  for (std::int64_t l = 0; l <= highest; ++l) {
     const LayerWeights& w = weights.layers[static_cast<std::size_t>(l)];
     const Tensor bos = weights.bos[l].expand({B, 1, -1});
-    const Tensor own = streams.defined() ? memory.tail(l).index_select(0, streams) : memory.tail(l);
+    if (!remembering.contains(l)) {
+      x = decoder_layer(w, model.config, x + positional.narrow(0, again, T), {.hidden = bos}, *model.rope).y;
+      continue;
+    }
+    const Tensor& all = memory.tail(remembering.place(l));
+    const Tensor own = streams.defined() ? all.index_select(0, streams) : all;
     const auto tail = own.split_with_sizes({t - again, again}, 1);
     if (again > 0) x = torch::cat({tail[1], x}, 1);  // [B, again + T, d]
     // The positional vector goes to the last K rows, in every layer, and stays in the residual.

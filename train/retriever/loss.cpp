@@ -39,9 +39,9 @@ Tensor found_first(const Tensor& scores, const Tensor& right) {
 
 Projected project_all(const Model& model, const Tensor& states, const Tensor& rows) {
   Projected projected;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
-    projected.queries.push_back(project(model.query, l, states[l]));
-    projected.keys.push_back(project(model.key, l, rows[l]));
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
+    projected.queries.push_back(project(model.query, m, states[m]));
+    projected.keys.push_back(project(model.key, m, rows[m]));
   }
   return projected;
 }
@@ -69,7 +69,7 @@ Tensor vector_cosines(const Model& model, const Projected& projected, const Tens
   const torch::Dtype wide = at_least_float(states.scalar_type());
   const Tensor silent = asks == 0;  // [n, T]
   std::vector<Tensor> questions, chunks;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
+  for (std::int64_t l = 0; l < model.memory_layers(); ++l) {
     const Tensor near = torch::matmul(states[l], model.vector_pool[l].to(states.scalar_type())).to(wide);
     const Tensor shares = near.masked_fill(silent, -std::numeric_limits<double>::infinity()).softmax(-1);
     const Tensor queries = projected.queries[static_cast<std::size_t>(l)].to(wide);  // [n, T, d_r]
@@ -78,7 +78,7 @@ Tensor vector_cosines(const Model& model, const Projected& projected, const Tens
     chunks.push_back(keys.view({-1, m, keys.size(-1)}).mean(1));
   }
   const auto unit = [](const std::vector<Tensor>& parts) {
-    const Tensor whole = torch::cat(parts, 1);  // [.., L·d_r]
+    const Tensor whole = torch::cat(parts, 1);  // [.., M·d_r]
     return whole / whole.norm(2, {1}, true).clamp_min(1e-12);
   };
   return torch::matmul(unit(questions), unit(chunks).t());
@@ -86,10 +86,10 @@ Tensor vector_cosines(const Model& model, const Projected& projected, const Tens
 
 RetrieverFactors::RetrieverFactors(const Model& model, const RetrieverStageOptions& options) {
   const auto on_device = torch::TensorOptions(model.device());
-  const std::int64_t L = model.config.layers;
-  layers = model.vote_weights.defined() ? model.vote_weights.clamp_min(1e-3).log().clone()
-                                        : torch::zeros({L}, on_device);
-  votes = torch::full({1 + L}, std::log(4.0), on_device);
+  const std::int64_t M = model.memory_layers();
+  layers = model.vote_weights.defined() ? model.vote_weights.detach().clamp_min(1e-3).log()
+                                        : torch::zeros({M}, on_device);
+  votes = torch::full({1 + M}, std::log(4.0), on_device);
   // Cosines are small numbers: without a factor no candidate could come near a probability of 1.
   if (options.vector > 0) vector = torch::full({1}, std::log(20.0), on_device);
   for (Tensor* tensor : {&layers, &votes, &vector})
@@ -100,7 +100,7 @@ RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cac
                                    const RetrieverBatch& batch, const RetrieverStageOptions& options,
                                    const RetrieverFactors& factors, Random& random) {
   const torch::Device device = model.device();
-  const std::int64_t K = model.memory.K, m = std::min(options.rows, K), L = model.config.layers;
+  const std::int64_t K = model.memory.K, m = std::min(options.rows, K), M = model.memory_layers();
   const std::int64_t top = options.vote_top > 0 ? std::max<std::int64_t>(1, options.vote_top * m / K) : 0;
   std::vector<std::int64_t> places;
   for (const std::int64_t q : batch.questions) places.push_back(cache.place[static_cast<std::size_t>(q)]);
@@ -117,7 +117,7 @@ RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cac
   out.loss = cross_entropy(votes.all * scale[0], right);
   if (options.each_layer > 0)
     out.loss = out.loss + options.each_layer *
-                              cross_entropy(votes.by_layer * scale.narrow(0, 1, L).view({L, 1, 1}), right);
+                              cross_entropy(votes.by_layer * scale.narrow(0, 1, M).view({M, 1, 1}), right);
   out.found = found_first(votes.all, right);
   if (options.vector > 0) {
     const Tensor cosines = vector_cosines(model, projected, states, asks, m);

@@ -9,17 +9,17 @@ namespace mplus::train {
 
 // Queries of the questions' tokens and keys of the candidates' rows, which both rules go by.
 struct Projected {
-  std::vector<Tensor> queries;  // [L] of [questions, T, d_r]
-  std::vector<Tensor> keys;     // [L] of [candidates·m, d_r]
+  std::vector<Tensor> queries;  // [M] of [questions, T, d_r]
+  std::vector<Tensor> keys;     // [M] of [candidates·m, d_r]
 };
-// states: [L, questions, T, d]; rows: [L, candidates·m, d]; both normed.
+// states: [M, questions, T, d]; rows: [M, candidates·m, d]; both normed.
 Projected project_all(const Model& model, const Tensor& states, const Tensor& rows);
 
 // Votes of all candidates for each question, and their parts by layer: scores of tokens, a chunk's best ones
 // (top; 0: all), standardised in each layer, weighted over layers. asks: [questions, T], weights of the
 // tokens that ask; m: rows of each candidate.
 struct Votes {
-  Tensor by_layer;  // [L, questions, candidates], standardised
+  Tensor by_layer;  // [M, questions, candidates], standardised
   Tensor all;       // [questions, candidates]
 };
 Votes vote(const Projected& projected, const Tensor& asks, std::int64_t m, std::int64_t top,
@@ -35,8 +35,8 @@ Tensor vector_cosines(const Model& model, const Projected& projected, const Tens
 struct RetrieverFactors {
   RetrieverFactors(const Model& model, const RetrieverStageOptions& options);
 
-  Tensor layers;  // [L], weights of the layers in the vote
-  Tensor votes;   // [1 + L], of the vote and of each layer's before the softmax
+  Tensor layers;  // [M], weights of the layers in the vote
+  Tensor votes;   // [1 + M], of the vote and of each layer's before the softmax
   Tensor vector;  // [1], of the cosines; undefined where they are not trained
 };
 

@@ -62,7 +62,7 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
                                     const RetrieverStageOptions& options, std::uint32_t round,
                                     std::uint64_t seed) {
   const torch::NoGradGuard constant;
-  const std::int64_t L = model.config.layers, d = model.config.hidden, K = model.memory.K,
+  const std::int64_t M = model.memory_layers(), d = model.config.hidden, K = model.memory.K,
                      U = options.updates;
   const torch::Device device = model.device();
   std::vector<std::future<Written>> made;
@@ -72,7 +72,7 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
   const PassWeights writing = merge(model, Adapter::write), reading = merge(model, Adapter::read);
   const auto half = torch::TensorOptions(device).dtype(model.compute);
   RetrieverCache cache;
-  Tensor rows = torch::empty({L, U, streams, K, d}, half);
+  Tensor rows = torch::empty({M, U, streams, K, d}, half);
   StreamMemory memory(model, streams, 0);
   std::vector<Written> updates;
   for (std::int64_t u = 0; u < U; ++u) {
@@ -81,15 +81,15 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
     const auto states = write_pass(model, writing, memory, chunk);
     MPLUS_CHECK(states[0].size(1) == K, "chunks of a retriever stage write K rows each");
     memory.update(model, states, memory.draw_drops(K, std::nullopt));
-    for (std::int64_t l = 0; l < L; ++l)
-      rows[l][u].copy_(rms_norm(states[static_cast<std::size_t>(l)], model.base.attention_norm[l],
-                                model.config.norm_epsilon));
+    for (std::int64_t m = 0; m < M; ++m)
+      rows[m][u].copy_(
+          rms_norm(states[static_cast<std::size_t>(m)], model.memory_norm(m), model.config.norm_epsilon));
     cache.kind.insert(cache.kind.end(), written.kinds.begin(), written.kinds.end());
   }
-  cache.rows = rows.view({L, U * streams * K, d});
+  cache.rows = rows.view({M, U * streams * K, d});
   // Questions are read over the memory of the next stream, where the answer is not.
   const std::int64_t asked = U * options.questions;
-  cache.states = torch::empty({L, asked, streams, kLongestQuestion, d}, half);
+  cache.states = torch::empty({M, asked, streams, kLongestQuestion, d}, half);
   Tensor asks = torch::empty({asked, streams, kLongestQuestion}, torch::TensorOptions(device));
   const ProjectedSlots slots = project_slots(model, reading, memory);
   std::vector<std::int64_t> kept;
@@ -101,8 +101,8 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
       const ReadResult read = read_pass(
           model, reading,
           {.tokens = tokens.roll({1}, {0}), .memory = &memory, .slots = &slots, .keep_normed = true});
-      for (std::int64_t l = 0; l < L; ++l)
-        cache.states[l][n].copy_(read.normed[static_cast<std::size_t>(l)].roll({-1}, {0}));
+      for (std::int64_t m = 0; m < M; ++m)
+        cache.states[m][n].copy_(read.normed[static_cast<std::size_t>(m)].roll({-1}, {0}));
       asks[n].copy_(upload(question.asks, {streams, kLongestQuestion}, torch::kFloat32, device));
       for (std::int64_t b = 0; b < streams; ++b) {
         const auto first = question.asks.begin() + b * kLongestQuestion;
@@ -113,7 +113,7 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
       ++n;
     }
   // Places where nothing could be asked are left out by index, not copied away.
-  cache.states = cache.states.view({L, asked * streams, kLongestQuestion, d});
+  cache.states = cache.states.view({M, asked * streams, kLongestQuestion, d});
   cache.asks = asks.view({asked * streams, kLongestQuestion});
   cache.place = std::move(kept);
   return cache;

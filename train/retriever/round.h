@@ -27,8 +27,8 @@ struct RetrieverStageOptions {
 
 // What a round holds on the device.
 struct RetrieverCache {
-  Tensor rows;                      // [L, chunks·K, d], normed
-  Tensor states;                    // [L, places, T, d], normed, of the read adapter over other memories
+  Tensor rows;                      // [M, chunks·K, d], normed
+  Tensor states;                    // [M, places, T, d], normed, of the read adapter over other memories
   Tensor asks;                      // [places, T]: weights of the tokens that ask
   std::vector<std::int64_t> place;  // of each question in states and asks
   std::vector<std::int64_t> chunk;  // each question is about

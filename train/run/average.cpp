@@ -8,6 +8,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/float16.h"
+#include "mplus/core/layer_set.h"
 #include "mplus/io/dequantise.h"
 #include "mplus/io/hash.h"
 #include "mplus/io/safetensors.h"
@@ -58,6 +59,13 @@ std::vector<double> shares(const AverageOptions& options) {
 }
 
 void check_alike(const io::Safetensors& one, const io::Safetensors& other) {
+  const auto layers = [](const io::Safetensors& delta) {
+    const auto at = delta.metadata().find("memory_layers");
+    return at == delta.metadata().end() ? LayerSet().text() : at->second;
+  };
+  if (layers(one) != layers(other))
+    fail(ErrorCode::model_mismatch, "{} has a memory in layers {}, {} in {}", one.path().string(),
+         layers(one), other.path().string(), layers(other));
   for (const char* key : kSizes) {
     const auto a = one.metadata().find(key), b = other.metadata().find(key);
     if (a != one.metadata().end() && b != other.metadata().end() && a->second != b->second)

@@ -118,8 +118,8 @@ void match_parts(const fs::path& path, Model& model) {
     if (!file.find(name)) tensor = Tensor();
     else if (!tensor.defined()) tensor = torch::zeros(shape, torch::TensorOptions(model.device()));
   };
-  match("vote_weights", model.vote_weights, {model.config.layers});
-  match("vector_pool", model.vector_pool, {model.config.layers, model.config.hidden});
+  match("vote_weights", model.vote_weights, {model.memory_layers()});
+  match("vector_pool", model.vector_pool, {model.memory_layers(), model.config.hidden});
   model.base_trained = file.find("model.embed_tokens.weight") != nullptr;
 }
 

@@ -31,7 +31,7 @@ void prepare_vector(Model& model, const RetrieverStageOptions& options, RunLog& 
   if (options.vector > 0) {
     if (!model.vector_pool.defined())  // zeros: all tokens that ask have the same share
       model.vector_pool =
-          torch::zeros({model.config.layers, model.config.hidden}, torch::TensorOptions(model.device()));
+          torch::zeros({model.memory_layers(), model.config.hidden}, torch::TensorOptions(model.device()));
   } else if (model.vector_pool.defined()) {
     log.say(
         "vector_pool is left out of what this stage makes: `vector` is 0, one vector a chunk is not trained");

@@ -43,6 +43,10 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
   Model model =
       load_model({.model = config.model, .delta = begins ? std::nullopt : std::optional(config.delta)}).model;
   if (begins) begin_delta(model, config.memory, config.seed);
+  else if (!config.memory.layers.is_all()) keep_layers(model, config.memory.layers);
+  if (!model.memory.layers.is_all())
+    log.say(fmt::format("a memory in {} of {} layers: {}", model.memory_layers(), model.config.layers,
+                        model.memory.layers.text()));
   for (const StageConfig& stage : config.stages)
     if (stage.lesson.unknown > 0) model.memory.no_answer = unknown_answer();
   model.memory.chat_trained |= trains_chat(config);

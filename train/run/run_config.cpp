@@ -198,6 +198,15 @@ StageConfig read_stage(const toml::table& table, const std::string& file, std::s
   return stage;
 }
 
+// Which layers keep a memory: of a new delta, or of one to go on from.
+void read_layers(Keys& keys, LayerSet& layers) {
+  std::string text = layers.text();
+  keys.take("layers", text);
+  const auto parsed = LayerSet::parse(text);
+  if (!parsed) keys.wrong("layers", "layers that keep a memory, such as \"4-11,20\"");
+  layers = *parsed;
+}
+
 void read_memory(Keys keys, io::MemoryConfig& memory) {
   memory.K = 128;
   memory.N = 1024;
@@ -221,6 +230,7 @@ void read_memory(Keys keys, io::MemoryConfig& memory) {
   keys.take("rank", memory.lora.rank);
   keys.take("alpha", memory.lora.alpha);
   keys.take("base", memory.base);
+  read_layers(keys, memory.layers);
   keys.close();
 }
 
@@ -264,8 +274,13 @@ RunConfig load_run_config(const fs::path& file) {
   if (!model.empty()) run.model = folder / model;
   if (!delta.empty()) run.delta = folder / delta;
   if (const toml::table* memory = keys.table("memory")) {
-    if (!run.delta.empty()) keys.wrong("memory", "no sizes where a delta says them");
-    read_memory(Keys(*memory, fmt::format("{}: memory", file.string())), run.memory);
+    Keys sizes(*memory, fmt::format("{}: memory", file.string()));
+    if (run.delta.empty()) {
+      read_memory(std::move(sizes), run.memory);
+    } else {  // which says the sizes
+      read_layers(sizes, run.memory.layers);
+      sizes.close();
+    }
   } else if (run.delta.empty()) {
     keys.wrong("delta", "a delta to go on from, or a table [memory] with the sizes of a new one");
   }

@@ -38,7 +38,8 @@ struct StageConfig {
 
 struct RunConfig {
   std::uint64_t seed = 1;
-  std::filesystem::path model, delta;  // no delta: one is begun with the sizes of `memory`
+  std::filesystem::path model,
+      delta;  // no delta: one is begun with the sizes of `memory`; else only its `layers` counts
   io::MemoryConfig memory;
   std::vector<DataFile> texts, questions;
   std::int64_t bad_lines = 10;

@@ -61,12 +61,12 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
         .narrow(1, lesson.first, memory.streams());
   };
   const Tensor found = lots(1, 1) < right;  // [1, B, 1]
-  // For all layers at once: [L, B, m].
+  // For all layers at once: [M, B, rows].
   std::vector<Tensor> births;
-  for (std::int64_t l = 0; l < model.config.layers; ++l) {
+  for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
     std::vector<Tensor> rows;
-    if (memory.stored() > 0) rows.push_back(memory.long_term(l).birth.view());
-    if (everything) rows.push_back(memory.births(l));
+    if (memory.stored() > 0) rows.push_back(memory.long_term(m).birth.view());
+    if (everything) rows.push_back(memory.births(m));
     births.push_back(torch::cat(rows, 1));
   }
   const std::int64_t there = births.front().size(1);
@@ -74,7 +74,7 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
   const Tensor is_wanted =
       (chunk == read.update.unsqueeze(1)).to(torch::kFloat32) * torch::where(found, 2., -1.);
   const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
-                       0.5 * lots(model.config.layers, there);
+                       0.5 * lots(model.memory_layers(), there);
   const Tensor chosen = std::get<1>(score.topk(std::min(most, there), -1));
   return recall_given(chosen.unbind(0));
 }
@@ -154,16 +154,16 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     Tensor loss = (nll * asked.weight).sum() / sum_over(processes, asked.weight.sum()).clamp_min(1e-3);
     if (request.keep_normed) {
       std::vector<Tensor> right;
-      for (std::int64_t l = 0; l < model.config.layers; ++l)
-        right.push_back(memory->births(l).floor_divide(model.memory.K) == asked.update.unsqueeze(1));
+      for (std::int64_t m = 0; m < model.memory_layers(); ++m)
+        right.push_back(memory->births(m).floor_divide(model.memory.K) == asked.update.unsqueeze(1));
       loss = loss + options.retriever_loss *
                         retriever_loss(slot_scores(model, *memory, model.query, result.normed, {asked.asks}),
                                        right, processes);
       // The second one asks with the newest rows: once a step, and what they were written from is right.
       if (model.memory.has_encoder_query && losses.empty()) {
         std::vector<Tensor> newest;
-        for (std::int64_t l = 0; l < model.config.layers; ++l)
-          newest.push_back(memory->births(l).floor_divide(model.memory.K) == memory->updates() - 1);
+        for (std::int64_t m = 0; m < model.memory_layers(); ++m)
+          newest.push_back(memory->births(m).floor_divide(model.memory.K) == memory->updates() - 1);
         loss = loss + options.retriever_loss *
                           retriever_loss(encoder_slot_scores(model, *memory), newest, processes);
       }
