@@ -89,6 +89,12 @@ TwoLevelSearch::TwoLevelSearch(kernels::Context& context, const Memory& memory,
   score_recent(recent);
 }
 
+std::int64_t TwoLevelSearch::layers_that_hold() const {
+  std::int64_t count = 0;
+  for (std::size_t l = 0; l < layers_.size(); ++l) count += holds(l) ? 1 : 0;
+  return count;
+}
+
 double TwoLevelSearch::weight(std::size_t layer) const {
   return vote_.layer_weights.empty() ? 1.0 : vote_.layer_weights[layer];
 }
@@ -290,7 +296,7 @@ void TwoLevelSearch::choose(std::span<const std::size_t> slots, std::span<const 
 std::vector<std::size_t> TwoLevelSearch::best(const Order& order, std::int64_t chunks) const {
   std::vector<std::size_t> taken;
   std::vector<std::int64_t> rows(layers_.size(), 0);
-  std::int64_t short_of_rows = std::ssize(layers_);
+  std::int64_t short_of_rows = layers_that_hold();
   for (const std::int64_t chunk : order(votes())) {
     if (chunks-- <= 0 && short_of_rows == 0) break;
     if (!slots_.contains(chunk)) continue;  // given from outside, and nothing is left of it
@@ -344,7 +350,7 @@ void TwoLevelSearch::sharpen(std::int64_t chunks, const Order& order) {
   if (!(all > 0)) return;
   std::vector<std::int64_t> counts;
   for (const double n : need)
-    counts.push_back(static_cast<std::int64_t>(n / all * static_cast<double>(chunks * std::ssize(layers_))));
+    counts.push_back(static_cast<std::int64_t>(n / all * static_cast<double>(chunks * layers_that_hold())));
   sample(counts);
 }
 

@@ -78,6 +78,11 @@ class TwoLevelSearch {
   };
 
   bool takes_part(std::size_t layer) const { return scout_.empty() || scout_[layer].retriever != nullptr; }
+  // Has rows that are searched: not where a layer keeps no memory.
+  bool holds(std::size_t layer) const {
+    return takes_part(layer) && memory_.long_term().size(static_cast<std::int64_t>(layer)) > 0;
+  }
+  std::int64_t layers_that_hold() const;
   double weight(std::size_t layer) const;
   void find_chunks(std::span<const LayerScores> recent);
   void estimate();

@@ -1,73 +1,14 @@
 // Search in two levels, and the index behind it.
 #include "mplus/memory/search.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
 #include <functional>
-#include <map>
-#include <random>
 #include <set>
 #include <tuple>
 
-#include "mplus/core/thread_pool.h"
-#include "mplus/memory/recall.h"
+#include "search_fixture.h"
 
 namespace mplus::memory {
 namespace {
-
-constexpr std::int64_t kLayers = 3, kWidth = 8, kK = 8, kAll = 1'000'000;
-
-Layout layout_of(DType dtype = DType::f32, std::int64_t M = kUnlimited) {
-  return {.layers = kLayers,
-          .hidden = 2,
-          .kv = 4,
-          .retriever = kWidth,
-          .K = kK,
-          .N = 3 * kK,
-          .K0 = 10,
-          .M = M,
-          .dtype = dtype};
-}
-
-struct Question {
-  explicit Question(unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    for (auto& layer : queries) {
-      layer.resize(5 * kWidth);
-      for (float& x : layer) x = normal(random);
-      scout.push_back({.T = 5, .retriever = layer.data()});
-    }
-  }
-  std::array<std::vector<float>, kLayers> queries;
-  std::vector<LayerQueries> scout;
-};
-
-// Keys of an update's rows follow from its number and a seed; neighbours are alike.
-void write(Memory& memory, unsigned seed, std::int64_t updates) {
-  for (std::int64_t i = 0; i < updates; ++i) {
-    std::mt19937 random(seed * 7919 + static_cast<unsigned>(memory.updates()));
-    std::normal_distribution<float> normal;
-    std::vector<std::vector<float>> keys(kLayers), others(kLayers);
-    std::vector<NewRows> rows;
-    for (std::size_t l = 0; l < kLayers; ++l) {
-      keys[l].resize(kK * kWidth);
-      others[l].assign(kK * 4, 0.5f);
-      for (std::size_t j = 0; j < keys[l].size(); ++j)
-        keys[l][j] = normal(random) + (j >= kWidth ? 0.7f * keys[l][j - kWidth] : 0.0f);
-      rows.push_back({others[l].data(), others[l].data(), others[l].data(), keys[l].data(), kK});
-    }
-    memory.update(rows);
-  }
-}
-
-Memory written(std::int64_t updates, const Layout& layout = layout_of(), unsigned seed = 1) {
-  Memory memory(layout, 5);
-  write(memory, seed, updates);
-  return memory;
-}
 
 // Another memory with the same long-term rows, in an order of their own.
 Memory with_rows_in_order(const Memory& memory, const std::function<void(std::vector<RowId>&)>& arrange) {
@@ -90,65 +31,6 @@ Memory with_rows_in_order(const Memory& memory, const std::function<void(std::ve
   other.load_long_term(std::move(store));
   other.set_updates(memory.updates());
   return other;
-}
-
-class SearchTest : public ::testing::Test {
- protected:
-  struct Result {
-    std::vector<std::vector<RecalledRow>> rows;
-    Votes votes;
-    std::vector<std::optional<std::vector<std::int64_t>>> seen;  // of short-term memory
-  };
-
-  static RecallOptions options(std::int64_t keep, std::int64_t sample, std::int64_t top = 0) {
-    RecallOptions how;
-    how.vote.top = top;
-    how.vote.layer_weights = {1, 0.5, 2};
-    how.search = {
-        .search = Search::two_level, .sample = sample, .keep = keep, .finish = keep, .sharpen = sample};
-    how.chunks = {3};
-    return how;
-  }
-
-  Result recall(const Memory& memory, RecallRule rule, const RecallOptions& how, unsigned question = 1) {
-    const Question asked(question);
-    const auto recalled = make_recall(rule, how);
-    const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
-    recalled->plan(context, memory,
-                   recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout)
-                                           : std::span<const LayerQueries>(),
-                   &prior);
-    Result result{.rows = {}, .votes = *recalled->votes(), .seen = {}};
-    for (std::int64_t l = 0; l < kLayers; ++l) {
-      result.rows.push_back(recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]));
-      result.seen.push_back(recalled->short_term(l));
-    }
-    return result;
-  }
-
-  void expect_index_as_anew(const Memory& memory) {
-    const auto index = memory.long_term().chunk_index(context, memory.layout());
-    EXPECT_TRUE(*index == ChunkIndex(context, memory.layout(), memory.long_term(), nullptr))
-        << memory.updates() << " updates";
-  }
-
-  ThreadPool threads{2};
-  kernels::Context context{threads, kernels::Numerics::exact};
-};
-
-constexpr RecallRule kRules[] = {RecallRule::consensus, RecallRule::hybrid, RecallRule::words,
-                                 RecallRule::oracle};
-
-void expect_same(const std::vector<std::vector<RecalledRow>>& a,
-                 const std::vector<std::vector<RecalledRow>>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t l = 0; l < a.size(); ++l) {
-    ASSERT_EQ(a[l].size(), b[l].size());
-    for (std::size_t i = 0; i < a[l].size(); ++i) {
-      EXPECT_EQ(a[l][i].birth, b[l][i].birth);
-      EXPECT_EQ(a[l][i].score, b[l][i].score);
-    }
-  }
 }
 
 TEST_F(SearchTest, NamesLeadToTheWaysOfSearching) {
@@ -189,183 +71,6 @@ TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {
         EXPECT_EQ(kept.votes.missing_variance, 0);
       }
   }
-}
-
-// Rows a layer holds of each chunk, short-term ones and those of the store.
-std::map<std::int64_t, std::pair<std::int64_t, std::vector<std::int64_t>>> rows_by_chunk(const Memory& memory,
-                                                                                         std::int64_t layer) {
-  std::map<std::int64_t, std::pair<std::int64_t, std::vector<std::int64_t>>> chunks;
-  const RowsView slots = memory.short_term(layer);
-  for (std::int64_t r = 0; r < slots.n; ++r) ++chunks[chunk_of(slots.birth[r], memory.layout().K)].first;
-  memory.long_term().for_each(layer, [&](RowId, std::int64_t birth) {
-    chunks[chunk_of(birth, memory.layout().K)].second.push_back(birth);
-  });
-  return chunks;
-}
-
-TEST_F(SearchTest, WhatIsInShortTermMemoryCountsAmongWhatIsRecalled) {
-  const Memory memory = written(40);
-  bool less = false;
-  for (const RecallRule rule : kRules)
-    for (const Search search : {Search::exact, Search::two_level}) {
-      RecallOptions how = options(kAll, 0);
-      how.over_everything = true;
-      how.search.search = search;
-      how.chunks = {39};  // of oracle: the newest, which short-term memory holds whole
-      for (unsigned question = 1; question < 6; ++question) {
-        const Result result = recall(memory, rule, how, question);
-        std::vector<std::int64_t> order = result.votes.order();
-        if (rule == RecallRule::oracle) {
-          std::erase(order, 39);
-          order.insert(order.begin(), 39);
-        }
-        for (std::int64_t l = 0; l < kLayers; ++l) {
-          auto chunks = rows_by_chunk(memory, l);
-          std::int64_t left = memory.layout().K0;
-          std::set<std::int64_t> must, may;  // of the chunk that K0 ends in, the best ones
-          for (const std::int64_t chunk : order) {
-            if (left <= 0) break;
-            const auto& [slots, births] = chunks[chunk];
-            const bool whole = slots + std::ssize(births) <= left;
-            (whole ? must : may).insert(births.begin(), births.end());
-            left -= slots + std::ssize(births);
-          }
-          std::set<std::int64_t> found;
-          for (const RecalledRow& row : result.rows[static_cast<std::size_t>(l)]) found.insert(row.birth);
-          EXPECT_TRUE(std::includes(found.begin(), found.end(), must.begin(), must.end()));
-          for (const std::int64_t birth : found) EXPECT_TRUE(must.contains(birth) || may.contains(birth));
-          less |= std::ssize(found) < memory.layout().K0;
-        }
-      }
-    }
-  EXPECT_TRUE(less);
-}
-
-TEST_F(SearchTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
-  const Memory memory = written(40);
-  bool some = false;
-  for (const RecallRule rule : kRules)
-    for (unsigned question = 1; question < 6; ++question)
-      for (const double margin : {kNoMargin, 0.5}) {
-        RecallOptions how = options(kAll, 0);
-        how.over_everything = true;
-        how.margin = margin;
-        how.chunks = {39};
-        for (const auto& seen : recall(memory, rule, how, question).seen)
-          EXPECT_FALSE(seen) << "not asked for";
-        how.read_over = ReadOver::recalled;
-        how.search.search = Search::exact;
-        const Result exact = recall(memory, rule, how, question);
-        how.search.search = Search::two_level;
-        const Result levels = recall(memory, rule, how, question);
-        expect_same(levels.rows, exact.rows);
-        EXPECT_EQ(levels.seen, exact.seen);
-        for (std::int64_t l = 0; l < kLayers; ++l) {
-          const auto& births = exact.seen[static_cast<std::size_t>(l)];
-          ASSERT_TRUE(births);
-          const RowsView slots = memory.short_term(l);
-          for (const std::int64_t birth : *births)
-            EXPECT_EQ(std::count(slots.birth, slots.birth + slots.n, birth), 1);
-          const std::int64_t all = std::ssize(*births) + std::ssize(exact.rows[static_cast<std::size_t>(l)]);
-          EXPECT_LE(all, memory.layout().K0);
-          EXPECT_TRUE(all == memory.layout().K0 || margin != kNoMargin);
-          some |= !births->empty();
-        }
-      }
-  EXPECT_TRUE(some);
-}
-
-TEST_F(SearchTest, ChunksAreReadInTurnTheNewestFirst) {
-  const Memory memory = written(40);
-  const std::int64_t K = memory.layout().K;
-  const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
-  for (const RecallRule rule : kRules)
-    for (int i = 0; i < 4; ++i) {
-      RecallOptions how = options(kAll, 0);
-      how.over_everything = true;
-      how.search.search = i % 2 ? Search::two_level : Search::exact;
-      how.window_first = i / 2 == 1;
-      how.read_over = ReadOver::in_turn;
-      how.most_in_turn = 4;
-      how.chunks = {3, 20};
-      const Question asked(1);
-      const std::unique_ptr<Recall> recall = make_recall(rule, how);
-      recall->plan(context, memory,
-                   rule == RecallRule::words ? std::span<const LayerQueries>() : std::span(asked.scout),
-                   &prior);
-      std::vector<std::int64_t> expected = recall->votes()->order();
-      if (rule == RecallRule::oracle) {  // given ones first, as they were given
-        std::erase_if(expected, [](std::int64_t chunk) { return chunk == 3 || chunk == 20; });
-        expected.insert(expected.begin(), {3, 20});
-      }
-      expected.resize(4);
-      std::sort(expected.begin() + (rule == RecallRule::oracle ? 2 : 0), expected.end(), std::greater<>());
-      if (how.window_first) {  // a turn for what stands in the window
-        for (std::int64_t l = 0; l < kLayers; ++l) {
-          EXPECT_TRUE(recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]).empty());
-          EXPECT_EQ(recall->short_term(l), std::vector<std::int64_t>());
-        }
-        EXPECT_EQ(recall->behind(), std::nullopt);
-        ASSERT_TRUE(recall->has_next());
-        recall->next();
-      }
-      for (std::size_t turn = 0; turn < expected.size(); ++turn) {
-        std::set<std::int64_t> chunks;
-        std::int64_t rows = 0;
-        for (std::int64_t l = 0; l < kLayers; ++l) {
-          for (const RecalledRow& row :
-               recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)])) {
-            chunks.insert(chunk_of(row.birth, K));
-            ++rows;
-          }
-          const auto seen = recall->short_term(l);
-          ASSERT_TRUE(seen);
-          for (const std::int64_t birth : *seen) chunks.insert(chunk_of(birth, K));
-          rows += std::ssize(*seen);
-        }
-        EXPECT_EQ(chunks, std::set{expected[turn]});
-        EXPECT_EQ(rows, kLayers * K);
-        const bool given = rule == RecallRule::oracle && turn < 2;
-        EXPECT_EQ(recall->behind(), given ? 0 : recall->votes()->behind(expected[turn]));
-        ASSERT_EQ(recall->has_next(), turn + 1 < expected.size());
-        if (recall->has_next()) recall->next();
-      }
-    }
-}
-
-TEST_F(SearchTest, BeforeAnythingIsStoredTheWindowComesFirstToo) {
-  const Memory memory = written(1);
-  RecallOptions how = options(kAll, 0);
-  how.over_everything = how.window_first = true;
-  how.read_over = ReadOver::in_turn;
-  const std::unique_ptr<Recall> recall = make_recall(RecallRule::consensus, how);  // nothing to plan with
-  const Question asked(1);
-  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
-  EXPECT_EQ(recall->short_term(0), std::vector<std::int64_t>());
-  ASSERT_TRUE(recall->has_next());
-  recall->next();
-  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
-  EXPECT_EQ(recall->short_term(0), std::nullopt) << "all of it is read";
-  EXPECT_FALSE(recall->has_next());
-}
-
-TEST_F(SearchTest, ChunksFarBehindTheBestAreNotRecalled) {
-  const Memory memory = written(40);
-  for (const RecallRule rule : kRules)
-    for (const Search search : {Search::exact, Search::two_level})
-      for (const double margin : {0.0, 0.3, 1.0}) {
-        RecallOptions how = options(kAll, 0);
-        how.search.search = search;
-        how.margin = margin;
-        const Result result = recall(memory, rule, how);
-        std::vector<std::int64_t> leaders = result.votes.leaders(margin);
-        EXPECT_FALSE(leaders.empty());
-        if (rule == RecallRule::oracle) leaders.push_back(3);
-        for (const auto& layer : result.rows)
-          for (const RecalledRow& row : layer)
-            EXPECT_NE(std::find(leaders.begin(), leaders.end(), chunk_of(row.birth, memory.layout().K)),
-                      leaders.end());
-      }
 }
 
 TEST_F(SearchTest, ShortAndLongTermTogetherAreTheExactVoteWithEverythingKept) {
@@ -493,6 +198,25 @@ TEST_F(SearchTest, FindsWhatFitsAmongMany) {
   how.search.search = Search::exact;
   const Votes exact = recall(memory, RecallRule::consensus, how).votes;
   EXPECT_NEAR(found.votes[300], exact[300], 0.1 * exact[300]);
+}
+
+TEST_F(SearchTest, LayersWithoutAMemoryAreNotWaitedFor) {
+  const LayerSet layers({0, 2});
+  const Memory memory = written(300, layout_of(DType::f32, kUnlimited, layers));
+  for (const RecallRule rule : kRules) {
+    const Result kept = recall(memory, rule, options(kAll, 0));
+    RecallOptions how = options(kAll, 0);
+    how.search.search = Search::exact;
+    const Result exact = recall(memory, rule, how);
+    expect_same(kept.rows, exact.rows);
+    EXPECT_EQ(kept.votes.votes, exact.votes.votes);
+    const Result few = recall(memory, rule, options(4, 16));
+    for (std::int64_t l = 0; l < kLayers; ++l)
+      EXPECT_EQ(std::ssize(few.rows[static_cast<std::size_t>(l)]),
+                layers.contains(l) ? memory.layout().K0 : 0);
+    // Most chunks are only estimated: what a layer does not have is not looked for in all of them.
+    EXPECT_EQ(few.votes.missing_variance > 0, rule != RecallRule::words);
+  }
 }
 
 TEST_F(SearchTest, MostOfTheBestAmongManyAreTheExactOnes) {
