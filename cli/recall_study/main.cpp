@@ -243,7 +243,8 @@ class Study {
                    {"rule", rule.name},
                    {"id", passage.id},
                    {"chunk", chunk},
-                   {"recalled", recalled / static_cast<double>(engine_.layout().layers * engine_.layout().K)},
+                   {"recalled", recalled / static_cast<double>(engine_.layout().remembering_layers() *
+                                                               engine_.layout().K)},
                    {"exact", score.exact},
                    {"hit", score.hit},
                    {"question", passage.question},

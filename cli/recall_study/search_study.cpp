@@ -74,6 +74,10 @@ class MadeStore {
         layout_(engine.layout()),
         columns_(std::make_shared<Columns>()),
         memory_(layout_, seed) {
+    if (!layout_.remembering.is_all())
+      fail(ErrorCode::unsupported,
+           "a study of search needs a memory in every layer, this delta keeps one in {}",
+           layout_.remembering.text());
     std::int64_t known = 0;
     for (const memory::Memory* memory : real) known += memory->updates();
     std::mt19937_64 random(seed);

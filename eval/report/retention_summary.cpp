@@ -205,7 +205,7 @@ Plot layers(const Samples& samples, const std::string& column, const std::vector
   Plot plot;
   plot.name = fmt::format("{}-layers-{}", name, column);
   plot.title = fmt::format("Share of the passage's rows recalled ({})", column);
-  plot.x_label = "layer";
+  plot.x_label = "layer, of those that keep a memory";
   plot.y_label = "distance in chunks";
   for (const Bin& bin : bins) {
     const std::vector<double> row = samples.layers(column, &bin);
