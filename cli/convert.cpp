@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ConvertOptions {
-  std::string source, target, to, dtype, delta, memory;
+  std::string source, target, to, dtype, delta, memory, layers = "all";
   bool json = false;
 };
 
@@ -132,7 +132,11 @@ Outcome to_delta(const ConvertOptions& options) {
   } else {
     const auto dtype = dtype_of(options.dtype);
     if (!dtype) throw UsageError("convert: --to delta: name a --dtype");
-    model::convert_delta(options.source, options.target, *dtype);
+    const auto layers = LayerSet::parse(options.layers);
+    if (!layers)
+      throw UsageError(fmt::format("convert: --layers: expected layers such as 4-11,20, found {}",
+                                   printable(options.layers)));
+    model::convert_delta(options.source, options.target, *dtype, *layers);
   }
   return {{"delta", options.target}};
 }
@@ -145,6 +149,9 @@ Outcome to_memory(const ConvertOptions& options) {
 }
 
 int convert(const ConvertOptions& options) {
+  std::error_code ignored;
+  if (options.layers != "all" && (options.to != "delta" || fs::is_directory(options.source, ignored)))
+    throw UsageError("convert: --layers goes with --to delta and a delta file");
   const Outcome outcome = options.to == "published"        ? to_published(options)
                           : options.to == "base"           ? to_base(options)
                           : options.to == "base-and-delta" ? to_base_and_delta(options)
@@ -184,6 +191,10 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->type_name("FILE");
   command->add_option("--memory", options->memory, "with --to published: a memory begun with --keep-hidden")
       ->type_name("FILE");
+  command
+      ->add_option("--layers", options->layers,
+                   "with --to delta, of a delta: keep the memory of these layers only, such as 14-29")
+      ->type_name("SET");
   add_json_option(*command, options->json);
   command->footer(
       "Examples:\n"

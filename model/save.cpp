@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -144,6 +145,60 @@ void add_memory(TensorOutput& out, const memory::Memory& memory) {
   out.add("memory", {layout.layers, layout.N, layout.hidden}, slots.data());
 }
 
+std::vector<std::byte> bytes_of(const io::Tensor& tensor) {
+  return {tensor.bytes.begin(), tensor.bytes.end()};
+}
+
+// Which of a delta's memories are kept, and what of its tensors goes with the others.
+class KeptLayers {
+ public:
+  KeptLayers(const io::Safetensors& delta, const LayerSet& before, const LayerSet& kept) {
+    const io::Tensor& bos = delta.at("bos_embedding");
+    const std::int64_t L = bos.shape.empty() ? 0 : bos.shape.front();
+    if (L < 1 || !before.fits(L))
+      fail(ErrorCode::corrupt, "{}: tensor \"bos_embedding\": shape {} does not fit a memory in layers {}",
+           delta.path().string(), io::shape_text(bos.shape), before.text());
+    before_ = before.count(L);
+    const LayerSet wanted = kept.is_all() ? before : kept;
+    for (const std::int64_t l : wanted.list(L)) {
+      if (l >= L || !before.contains(l))
+        fail(ErrorCode::invalid_argument, "{}: layers {}: it has a memory in layers {}",
+             delta.path().string(), wanted.text(), LayerSet(before.list(L)).text());
+      places_.push_back(before.place(l));
+    }
+    set_ = wanted.of(L);
+    for (std::int64_t l = 0; l < L; ++l)
+      for (const char* head : {"query_proj", "key_proj", "encoder_query_proj"})
+        if (!set_.contains(l)) gone_.push_back(fmt::format("model.layers.{}.self_attn.{}.", l, head));
+  }
+
+  const LayerSet& set() const { return set_; }
+  const std::vector<std::int64_t>& places() const { return places_; }  // of them among those there were
+  bool leaves_out(std::string_view name) const {
+    return std::any_of(gone_.begin(), gone_.end(),
+                       [&](const std::string& prefix) { return name.starts_with(prefix); });
+  }
+  // Of a tensor with a row for each layer that has a memory.
+  std::vector<std::byte> rows_of(const io::Tensor& tensor) const {
+    if (tensor.shape.empty() || tensor.shape.front() != before_)
+      fail(ErrorCode::corrupt, "tensor \"{}\": expected a row for each of {} layers, found shape {}",
+           tensor.name, before_, io::shape_text(tensor.shape));
+    const std::size_t size = tensor.bytes.size() / static_cast<std::size_t>(before_);
+    std::vector<std::byte> rows;
+    for (const std::int64_t place : places_) {
+      const auto row = tensor.bytes.subspan(static_cast<std::size_t>(place) * size, size);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    return rows;
+  }
+
+ private:
+  LayerSet set_;
+  std::int64_t before_ = 0;  // layers with a memory
+  std::vector<std::int64_t> places_;
+  std::vector<std::string> gone_;  // beginnings of names
+};
+
 void require_memory(const Weights& w, const char* what) {
   if (!w.memory)
     fail(ErrorCode::invalid_argument, "{}: this model is a plain decoder; name a delta for it", what);
@@ -197,15 +252,18 @@ void save_published(const Weights& w, const memory::Memory* memory, const fs::pa
   });
 }
 
-void convert_delta(const fs::path& from, const fs::path& to, DType dtype) {
+void convert_delta(const fs::path& from, const fs::path& to, DType dtype, const LayerSet& layers) {
   const io::Safetensors file = io::Safetensors::open(from);
-  io::delta_config(file);  // says so if it is none
+  const KeptLayers kept(file, io::delta_config(file).layers, layers);
   TensorOutput out(dtype);
   for (const auto& [name, tensor] : file.tensors()) {
     const bool scale = name.ends_with("_scale") && file.find(name.substr(0, name.size() - 6));
-    if (scale) continue;
+    if (scale || kept.leaves_out(name)) continue;
     if (tensor.shape.size() != 2 || name == "vector_pool") {
-      out.add_bytes(name, tensor.dtype, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()});
+      const bool by_layer = name == "vote_weights" || name == "vector_pool";
+      std::vector<std::int64_t> shape = tensor.shape;
+      if (by_layer) shape.front() = std::ssize(kept.places());
+      out.add_bytes(name, tensor.dtype, shape, by_layer ? kept.rows_of(tensor) : bytes_of(tensor));
       continue;
     }
     Matrix matrix = tensor.matrix();
@@ -220,6 +278,7 @@ void convert_delta(const fs::path& from, const fs::path& to, DType dtype) {
   }
   io::StringMap metadata = file.metadata();
   if (dtype != DType::i8) metadata.erase("quantisation");
+  if (!kept.set().is_all()) metadata["memory_layers"] = kept.set().text();
   out.write(to, metadata);
 }
 

@@ -22,7 +22,9 @@ void save_delta(const Weights& weights, const std::filesystem::path& file, std::
 void save_published(const Weights& weights, const memory::Memory* memory, const std::filesystem::path& folder,
                     std::optional<DType> dtype = {});
 
-// A delta file in another element type. Metadata and vectors stay as they are.
-void convert_delta(const std::filesystem::path& from, const std::filesystem::path& to, DType dtype);
+// A delta file in another element type. Metadata and vectors stay as they are. Of its memories those of
+// `layers` are kept: what it read in the others it misses until it is trained again.
+void convert_delta(const std::filesystem::path& from, const std::filesystem::path& to, DType dtype,
+                   const LayerSet& layers = {});
 
 }  // namespace mplus::model

@@ -71,6 +71,33 @@ class Deltas(ProgramTest):
         self.report("convert", "wide2", "small2", "--to", "delta", "--dtype", "int8")
         self.assertEqual((self.folder / "small").read_bytes(), (self.folder / "small2").read_bytes())
 
+    def test_some_layers_keep_their_memory(self):
+        convert = ("convert", self.SHIPPED, "some", "--to", "delta", "--dtype", "int8", "--layers")
+        self.report(*convert, "4,20-29")
+        before, metadata = read_safetensors(self.SHIPPED)
+        after, some = read_safetensors(self.folder / "some")
+        kept = [4, *range(20, 30)]
+        self.assertEqual(some, metadata | {"memory_layers": "4,20-29"})
+        gone = {name for name in before if "query_proj" in name or "key_proj" in name} - {
+            name for name in before if any(f".layers.{layer}." in name for layer in kept)}
+        self.assertEqual(before.keys() - after.keys(), gone)
+        self.assertGreater(len(gone), 0)
+        weights = before.pop("vote_weights")[2]
+        self.assertEqual(after["vote_weights"], ("F32", (11,), b"".join(weights[4 * l:4 * l + 4] for l in kept)))
+        for name, tensor in before.items():
+            if name in after and not name.endswith("_scale"):
+                self.assertEqual(tensor, after[name], name)
+        self.assertEqual(self.report("inspect", "some")["memory_layers"], "4,20-29")
+        # Less of it again; what is gone does not come back.
+        self.report("convert", "some", "less", "--to", "delta", "--dtype", "int8", "--layers", "22,29")
+        self.assertEqual(read_safetensors(self.folder / "less")[0]["vote_weights"][2], weights[88:92] + weights[116:120])
+        self.assertIn("4,20-29", self.error("convert", "some", "more", "--to", "delta", "--dtype", "int8", "--layers", "3-29"))
+        self.assertIn("0-29", self.error(*convert[:2], "x", *convert[3:], "28-30"))
+        self.assertIn("expected layers", self.error(*convert[:2], "x", *convert[3:], "9-3", expect=2))
+        self.assertIn("--to delta", self.error("convert", MODEL, "x", "--to", "base", "--layers", "1", expect=2))
+        self.report("convert", "some", "wide", "--to", "delta", "--dtype", "bf16")
+        self.assertEqual(self.report("inspect", "wide")["memory_layers"], "4,20-29")
+
     def test_what_is_no_delta_is_refused(self):
         self.assertIn("delta", self.error("convert", MODEL / "model.safetensors", "x", "--to", "delta", "--dtype", "bf16"))
 

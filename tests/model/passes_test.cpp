@@ -116,12 +116,33 @@ TEST(WritePass, EqualsThePlainStatement) {
   }
 }
 
-// The key/value form of memory equals the form that keeps hidden states and projects them at every read.
+// The key/value form of memory equals the form that keeps hidden states and projects them at every read:
+// logits [T, V] of tokens over the rows that a read has put into its cache.
+void expect_logits_of_hidden_states(const TinyModel& model, const memory::Memory& memory,
+                                    AttentionCache& cache, std::span<const TokenId> tokens,
+                                    std::span<const float> logits) {
+  std::vector<reference::RowList> prefix;
+  for (std::int64_t l = 0; l < model.layout.layers; ++l) {
+    auto& rows = prefix.emplace_back();
+    for (const auto& row : cache.recalled(l)) {
+      const float* h = memory.long_term().rows_of(l, row.id).hidden + row.id.row * model.layout.hidden;
+      rows.emplace_back(h, h + model.layout.hidden);
+    }
+    const memory::RowsView slots = memory.short_term(l);
+    const auto recent = rows_of(slots.hidden, slots.n, model.layout.hidden);
+    rows.insert(rows.end(), recent.begin(), recent.end());
+  }
+  const auto expected = reference::Model(*model.weights).read(prefix, tokens, true);
+  const auto V = static_cast<std::size_t>(model.weights->config.vocab);
+  ASSERT_EQ(logits.size(), tokens.size() * V);
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    expect_close(logits.subspan(t * V, V), expected[t], noise(*model.weights, 10));
+}
+
 TEST(ReadPass, EqualsTheHiddenStateForm) {
   TinyModel model;
   memory::Memory memory = model.memory();
   for (unsigned u = 0; u < 6; ++u) write(model, memory, model.tokens(20, u));
-  const reference::Model reference(*model.weights);
   const auto tokens = model.tokens(17, 99);
   const auto recall = memory::make_recall(memory::RecallRule::per_layer);
   AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
@@ -132,22 +153,9 @@ TEST(ReadPass, EqualsTheHiddenStateForm) {
             [&](std::size_t, std::int64_t, std::span<const float> row) {
               logits.insert(logits.end(), row.begin(), row.end());
             });
-  std::vector<reference::RowList> prefix;
-  for (std::int64_t l = 0; l < model.layout.layers; ++l) {
-    auto& rows = prefix.emplace_back();
-    ASSERT_EQ(static_cast<std::int64_t>(cache.recalled(l).size()), model.layout.K0);
-    for (const auto& row : cache.recalled(l)) {
-      const float* h = memory.long_term().rows_of(l, row.id).hidden + row.id.row * model.layout.hidden;
-      rows.emplace_back(h, h + model.layout.hidden);
-    }
-    const memory::RowsView slots = memory.short_term(l);
-    const auto recent = rows_of(slots.hidden, slots.n, model.layout.hidden);
-    rows.insert(rows.end(), recent.begin(), recent.end());
-  }
-  const auto expected = reference.read(prefix, tokens, true);
-  const auto V = static_cast<std::size_t>(model.weights->config.vocab);
-  for (std::size_t t = 0; t < tokens.size(); ++t)
-    expect_close(std::span(logits).subspan(t * V, V), expected[t], noise(*model.weights, 10));
+  for (std::int64_t l = 0; l < model.layout.layers; ++l)
+    EXPECT_EQ(std::ssize(cache.recalled(l)), model.layout.K0);
+  expect_logits_of_hidden_states(model, memory, cache, tokens, logits);
 }
 
 // A layer without a memory is one whose memory is empty, whatever the others hold.
@@ -185,7 +193,6 @@ TEST(ReadPass, EqualsTheHiddenStateFormWithAMemoryInSomeLayers) {
   TinyModel model(1, "mplus_read/model", {.dtype = DType::f32, .keep_hidden = true}, layers);
   memory::Memory memory = model.empty();
   for (unsigned u = 0; u < 14; ++u) write(model, memory, model.tokens(20, u));
-  const reference::Model reference(*model.weights);
   const auto tokens = model.tokens(17, 99);
   AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
   ReadItem item{.tokens = tokens, .cache = &cache, .memory = &memory, .scouts_end = 17};
@@ -198,23 +205,11 @@ TEST(ReadPass, EqualsTheHiddenStateFormWithAMemoryInSomeLayers) {
             [&](std::size_t, std::int64_t, std::span<const float> row) {
               logits.insert(logits.end(), row.begin(), row.end());
             });
-  std::vector<reference::RowList> prefix(model.weights->layers.size());
   for (std::int64_t l = 0; l < model.layout.layers; ++l) {
-    auto& rows = prefix[static_cast<std::size_t>(l)];
     EXPECT_EQ(memory.long_term().size(l) > 0, layers.contains(l));
-    ASSERT_EQ(std::ssize(cache.recalled(l)), layers.contains(l) ? model.layout.K0 : 0);
-    for (const auto& row : cache.recalled(l)) {
-      const float* h = memory.long_term().rows_of(l, row.id).hidden + row.id.row * model.layout.hidden;
-      rows.emplace_back(h, h + model.layout.hidden);
-    }
-    const memory::RowsView slots = memory.short_term(l);
-    const auto recent = rows_of(slots.hidden, slots.n, model.layout.hidden);
-    rows.insert(rows.end(), recent.begin(), recent.end());
+    EXPECT_EQ(std::ssize(cache.recalled(l)), layers.contains(l) ? model.layout.K0 : 0);
   }
-  const auto expected = reference.read(prefix, tokens, true);
-  const auto V = static_cast<std::size_t>(model.weights->config.vocab);
-  for (std::size_t t = 0; t < tokens.size(); ++t)
-    expect_close(std::span(logits).subspan(t * V, V), expected[t], noise(*model.weights, 10));
+  expect_logits_of_hidden_states(model, memory, cache, tokens, logits);
 }
 
 void expect_same_bits_everywhere(const LayerSet& layers) {
