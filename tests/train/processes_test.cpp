@@ -130,7 +130,8 @@ void expect_same_log(const std::vector<io::Json>& a, const std::vector<io::Json>
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].at("step"), b[i].at("step"));
-    for (const char* key : {"loss", "gradient_norm", "nll", "nll_without_memory", "found", "found_first"}) {
+    for (const char* key :
+         {"loss", "gradient_norm", "nll", "nll_without_memory", "nll_held_out", "found", "found_first"}) {
       ASSERT_EQ(a[i].contains(key), b[i].contains(key)) << key;
       if (!a[i].contains(key)) continue;
       const io::Json x = a[i][key].flatten(), y = b[i][key].flatten();

@@ -13,6 +13,7 @@
 #include "mplus/io/gguf_names.h"
 #include "mplus/io/safetensors.h"
 #include "mplus/io/tokenizer_spec.h"
+#include "mplus/train/lessons/token_data.h"
 #include "mplus/train/model/load.h"
 
 namespace mplus::train {
@@ -56,8 +57,19 @@ void write_base(const fs::path& folder) {
   std::ofstream(folder / "tokenizer.json") << io::test::TinyTokenizer().json();
 }
 
+// With dots behind it, so that it belongs to the part that is held out.
+std::string held(std::string text) {
+  while (!held_out(text)) text += '.';
+  return text;
+}
+
 void write_data(const fs::path& folder) {
   std::ofstream text(folder / "text.jsonl"), questions(folder / "questions.jsonl");
+  text << fmt::format("{{\"text\": \"{}\"}}\n",
+                      held("A text that nobody is trained on tells of a red lamp in the tower"));
+  questions << fmt::format(
+      "{{\"question\": \"Which shade has the lamp?\", \"answers\": [\"red\"], \"context\": \"{}\"}}\n",
+      held("The lamp in the tower has the shade red"));
   for (int document = 0; document < 12; ++document) {
     text << R"({"text": ")";
     for (int i = 0; i < 150; ++i) text << "word" << (document * 37 + i * i) % 211 << ' ';

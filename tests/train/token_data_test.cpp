@@ -337,40 +337,86 @@ TEST(QuestionData, BadQuestionsAreSkipped) {
     EXPECT_NE(reported.lines[i].find(expected[i]), std::string::npos) << reported.lines[i];
 }
 
+Texts documents(const TextSet& set) {
+  Texts texts;
+  for (std::size_t i = 0; i + 1 < set.starts.size(); ++i) texts.push_back(document(set, i));
+  return texts;
+}
+
 TEST(HeldOut, IsAboutOneInAHundredAndGoesByTheText) {
   const TemporaryFolder folder;
   Texts texts;
   for (int i = 0; i < 5000; ++i) texts.push_back(fmt::format("Document {}.", i));
-  const TextSet set = load_text(folder.write("a", text_lines(texts)), smollm2(), {});
-  const Texts reversed(texts.rbegin(), texts.rend());
-  const TextSet other = load_text(folder.write("b", text_lines(reversed)), smollm2(), {});
-  int count = 0;
-  for (std::int64_t i = 0; i < 5000; ++i) {
-    count += held_out(set, i);
-    EXPECT_EQ(held_out(set, i), held_out(other, 4999 - i));
+  const Parts<TextSet> parts = split(load_text(folder.write("a", text_lines(texts)), smollm2(), {}));
+  std::reverse(texts.begin(), texts.end());
+  const Parts<TextSet> other = split(load_text(folder.write("b", text_lines(texts)), smollm2(), {}));
+  for (const auto part : {&Parts<TextSet>::trained, &Parts<TextSet>::held_out}) {
+    Texts expected = documents(other.*part);
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(documents(parts.*part), expected);
+    for (const std::string& text : expected) EXPECT_EQ(held_out(text), part == &Parts<TextSet>::held_out);
+    EXPECT_EQ((parts.*part).name, "a");
+    EXPECT_FALSE((parts.*part).sha256.empty());
   }
+  const auto count = static_cast<int>(parts.held_out.hashes.size());
+  EXPECT_EQ(parts.trained.hashes.size(), 5000u - parts.held_out.hashes.size());
   EXPECT_GT(count, 50 - 5 * 7);  // five standard deviations of a binomial count
   EXPECT_LT(count, 50 + 5 * 7);
 }
 
-TEST(HeldOut, AnArticlesQuestionsStayTogether) {
+// Passages, questions, and whatever stands around a passage: nothing of an article is in both parts.
+TEST(HeldOut, AnArticleIsInOnePartWithAllThatBelongsToIt) {
   const TemporaryFolder folder;
   std::string lines;
   for (int i = 0; i < 3000; ++i)
-    lines += question_line(fmt::format("title {}", i % 1000), fmt::format("passage {}", i), "q");
+    lines += question_line(fmt::format("title {}", i % 1000), fmt::format("passage of {}.", i),
+                           fmt::format("question on {}", i));
   for (int i = 0; i < 3000; ++i) lines += question_line(nullptr, nullptr, fmt::format("question {}", i));
-  const QuestionSet set = load_questions(folder.write("a", lines), smollm2(), {});
-  int articles = 0, questions = 0;
-  for (std::int64_t i = 0; i < 1000; ++i) {
-    articles += held_out(set, i);
-    EXPECT_EQ(held_out(set, i), held_out(set, i + 1000));
-    EXPECT_EQ(held_out(set, i), held_out(set, i + 2000));
+  const Parts<QuestionSet> parts = split(load_questions(folder.write("a", lines), smollm2(), {}));
+  std::size_t passages = 0, questions = 0;
+  for (const auto part : {&Parts<QuestionSet>::trained, &Parts<QuestionSet>::held_out}) {
+    const QuestionSet& set = parts.*part;
+    const bool held = part == &Parts<QuestionSet>::held_out;
+    std::string all;
+    for (const QuestionSet::Question& asked : set.questions) {
+      if (asked.passage < 0) {
+        EXPECT_EQ(held_out(asked.question), held);
+        continue;
+      }
+      const QuestionSet::Passage& passage = set.passages.at(static_cast<std::size_t>(asked.passage));
+      const auto from = set.tokens.begin() + passage.start;
+      const std::string text =
+          smollm2().decode(std::vector<std::int32_t>(from, from + passage.length), false);
+      const int number = std::stoi(asked.question.substr(std::string("question on ").size()));
+      EXPECT_EQ(text, fmt::format("passage of {}.", number));
+      EXPECT_EQ(held_out(fmt::format("title {}", number % 1000)), held);
+      all += fmt::format("{}{}", all.empty() ? "" : "\n\n", text);
+    }
+    EXPECT_EQ(smollm2().decode(set.tokens, false), all) << "and nothing else";
+    passages += set.passages.size();
+    questions += set.questions.size();
   }
-  for (std::int64_t i = 3000; i < 6000; ++i) questions += held_out(set, i);
-  EXPECT_GT(articles, 0);
-  EXPECT_LT(articles, 10 + 5 * 3);
-  EXPECT_GT(questions, 30 - 5 * 5);
-  EXPECT_LT(questions, 30 + 5 * 6);
+  EXPECT_EQ(passages, 3000u);
+  EXPECT_EQ(questions, 6000u);
+  EXPECT_GT(parts.held_out.passages.size(), 0u);
+  EXPECT_LT(parts.held_out.passages.size(), 3 * (10u + 5 * 3));
+}
+
+TEST(HeldOut, MayBeNothingAndMustNotBeEverything) {
+  const TemporaryFolder folder;
+  std::string kept = "kept", held = "held";
+  while (held_out(kept)) kept += '.';
+  while (!held_out(held)) held += '.';
+  const TextSet few = load_text(folder.write("few", text_lines({kept})), smollm2(), {});
+  const Parts<TextSet> parts = split(few);
+  expect_same(parts.trained, few);
+  EXPECT_TRUE(parts.held_out.tokens.empty());
+  EXPECT_TRUE(parts.held_out.hashes.empty());
+  const TextSet all = load_text(folder.write("all", text_lines({held, held})), smollm2(), {});
+  EXPECT_MPLUS_ERROR(ErrorCode::invalid_argument, ("all", "held out"), split(all));
+  const QuestionSet asked =
+      load_questions(folder.write("asked", question_line(held, "p", "q")), smollm2(), {});
+  EXPECT_MPLUS_ERROR(ErrorCode::invalid_argument, ("asked", "held out"), split(asked));
 }
 
 }  // namespace

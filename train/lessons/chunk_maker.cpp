@@ -51,8 +51,7 @@ ChunkMaker::ChunkMaker(const Material& material, const ChunkOptions& options, st
   for (const QuestionSet& set : material.questions) {
     auto& of_passage = questions_on_.emplace_back(set.passages.size());
     for (std::size_t i = 0; i < set.questions.size(); ++i)
-      if (const std::int32_t passage = set.questions[i].passage;
-          passage >= 0 && !held_out(set, static_cast<std::int64_t>(i)))
+      if (const std::int32_t passage = set.questions[i].passage; passage >= 0)
         of_passage[static_cast<std::size_t>(passage)].push_back(static_cast<std::int32_t>(i));
     auto& askable = askable_.emplace_back();
     for (std::size_t p = 0; p < of_passage.size(); ++p)
@@ -115,27 +114,14 @@ std::vector<std::int32_t> ChunkMaker::cut(const std::vector<std::int32_t>& token
   return out;
 }
 
+// Inside one document where that is long enough; otherwise a span runs on into the next ones.
 ChunkMaker::Spot ChunkMaker::draw_text(Random& random, std::int64_t span) const {
   const std::size_t set = random.pick(material_.text_weights);
   const TextSet& text = material_.texts[set];
-  // A span may run on into the next documents, but not into held-out ones.
-  const auto document_at = [&](std::int64_t token) {
-    return std::upper_bound(text.starts.begin(), text.starts.end(), token) - text.starts.begin() - 1;
-  };
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    const std::int64_t at = random.below(size(text.tokens)), first = document_at(at);
-    const auto begins = text.starts[static_cast<std::size_t>(first)];
-    const auto ends = text.starts[static_cast<std::size_t>(first) + 1];
-    const std::int64_t start = std::max(begins, std::min(at, ends - span));
-    if (start + span > size(text.tokens) && span <= size(text.tokens))
-      continue;  // behind the end comes the beginning
-    const std::int64_t last = document_at(std::min(start + span, size(text.tokens)) - 1);
-    bool trained = true;
-    for (std::int64_t document = first; document <= last; ++document) trained &= !held_out(text, document);
-    if (trained) return {set, start};
-  }
-  return {set, 0};
+  const std::int64_t at = random.below(size(text.tokens));
+  const auto document = std::upper_bound(text.starts.begin(), text.starts.end(), at) - 1;
+  const std::int64_t start = std::max(document[0], std::min(at, document[1] - span));
+  return {set, std::max<std::int64_t>(0, std::min(start, size(text.tokens) - span))};
 }
 
 bool ChunkMaker::goes_on(const ChunkId& id) const {

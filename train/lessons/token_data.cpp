@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -207,6 +208,21 @@ QuestionSet make_questions(const fs::path& file, const io::Tokenizer& tokenizer,
   return set;
 }
 
+bool is_held_out(std::uint64_t hash) { return hash % kHeldOutOneIn == 0; }
+
+template <class Set>
+Parts<Set> named_alike(const Set& set) {
+  Parts<Set> parts;
+  parts.trained.name = parts.held_out.name = set.name;
+  parts.trained.sha256 = parts.held_out.sha256 = set.sha256;
+  return parts;
+}
+
+[[noreturn]] void nothing_to_train(const std::string& name) {
+  fail(ErrorCode::invalid_argument,
+       "{}: all of it belongs to the one part in a hundred that is held out; give more", name);
+}
+
 std::string name_of(const fs::path& file) {
   const std::string name = file.filename().string();
   return name.substr(0, name.find('.', 1));
@@ -260,17 +276,48 @@ QuestionSet load_questions(const fs::path& file, const io::Tokenizer& tokenizer,
   return load<QuestionSet>(file, tokenizer, options, make_questions);
 }
 
-bool held_out(std::string_view text) { return hash_of(text) % kHeldOutOneIn == 0; }
+bool held_out(std::string_view text) { return is_held_out(hash_of(text)); }
 
-bool held_out(const TextSet& set, std::int64_t document) {
-  return set.hashes.at(static_cast<std::size_t>(document)) % kHeldOutOneIn == 0;
+Parts<TextSet> split(TextSet set) {
+  Parts<TextSet> parts = named_alike(set);
+  if (std::none_of(set.hashes.begin(), set.hashes.end(), is_held_out)) {
+    parts.trained = std::move(set);
+    return parts;
+  }
+  for (std::size_t d = 0; d < set.hashes.size(); ++d) {
+    TextSet& part = is_held_out(set.hashes[d]) ? parts.held_out : parts.trained;
+    part.starts.push_back(std::ssize(part.tokens));
+    part.hashes.push_back(set.hashes[d]);
+    part.tokens.insert(part.tokens.end(), set.tokens.begin() + set.starts[d],
+                       set.tokens.begin() + set.starts[d + 1]);
+  }
+  for (TextSet* part : {&parts.trained, &parts.held_out}) part->starts.push_back(std::ssize(part->tokens));
+  if (parts.trained.hashes.empty()) nothing_to_train(set.name);
+  return parts;
 }
 
-bool held_out(const QuestionSet& set, std::int64_t question) {
-  const QuestionSet::Question& asked = set.questions.at(static_cast<std::size_t>(question));
-  const std::uint64_t hash = asked.passage < 0 ? hash_of(asked.question)
-                                               : set.passages[static_cast<std::size_t>(asked.passage)].hash;
-  return hash % kHeldOutOneIn == 0;
+Parts<QuestionSet> split(QuestionSet set) {
+  Parts<QuestionSet> parts = named_alike(set);
+  std::vector<std::int32_t> numbers;  // of each passage in its part
+  std::int64_t end = 0;               // of the passage before
+  for (const QuestionSet::Passage& passage : set.passages) {
+    QuestionSet& part = is_held_out(passage.hash) ? parts.held_out : parts.trained;
+    numbers.push_back(static_cast<std::int32_t>(part.passages.size()));
+    const std::int64_t from = part.passages.empty() ? passage.start : end;  // with what stands between
+    QuestionSet::Passage& moved = part.passages.emplace_back(passage);
+    moved.start = std::ssize(part.tokens) + passage.start - from;
+    end = passage.start + passage.length;
+    part.tokens.insert(part.tokens.end(), set.tokens.begin() + from, set.tokens.begin() + end);
+  }
+  for (QuestionSet::Question& asked : set.questions) {
+    const bool alone = asked.passage < 0;
+    const auto passage = static_cast<std::size_t>(alone ? 0 : asked.passage);
+    const std::uint64_t hash = alone ? hash_of(asked.question) : set.passages[passage].hash;
+    if (!alone) asked.passage = numbers[passage];
+    (is_held_out(hash) ? parts.held_out : parts.trained).questions.push_back(std::move(asked));
+  }
+  if (parts.trained.questions.empty()) nothing_to_train(set.name);
+  return parts;
 }
 
 }  // namespace mplus::train

@@ -24,7 +24,7 @@ struct TextSet {
   std::string sha256;  // of the file
   std::vector<std::int32_t> tokens;
   std::vector<std::int64_t> starts;   // of documents in tokens, and the end: n + 1 numbers
-  std::vector<std::uint64_t> hashes;  // of the documents' texts (XXH3), for held_out
+  std::vector<std::uint64_t> hashes;  // of the documents' texts (XXH3), for split
 };
 
 // Questions on passages. Lines: {"question", "answers": […], "context"?, "title"?}. Passages of one file
@@ -34,7 +34,7 @@ struct QuestionSet {
   struct Passage {
     std::int64_t start, length;  // in tokens
     std::int32_t article;        // passages of one title share it; one without a title has its own
-    std::uint64_t hash;          // of the title, or without one of the text (XXH3), for held_out
+    std::uint64_t hash;          // of the title, or without one of the text (XXH3), for split
   };
   struct Question {
     std::int32_t passage;  // −1: none
@@ -62,11 +62,16 @@ QuestionSet load_questions(const std::filesystem::path& file, const io::Tokenize
                            const DataOptions& options);
 
 // One in a hundred is never trained on, to measure the loss on text of the same kind: a document whose text's
-// hash is divisible by 100; all questions on an article whose hash is; a question without a passage by its
-// own text. So the same ones are held out whatever the file, its order, the tokenizer or the run. A file of
-// few long documents may have none.
+// hash is divisible by 100; an article whose title's hash is, all its passages and questions; a question
+// without a passage by its own text. So the same ones are held out whatever the file, its order, the
+// tokenizer or the run. A file of few long documents may have none; one that has nothing else is an error.
 bool held_out(std::string_view text);
-bool held_out(const TextSet& set, std::int64_t document);
-bool held_out(const QuestionSet& set, std::int64_t question);
+
+template <class Set>
+struct Parts {
+  Set trained, held_out;
+};
+Parts<TextSet> split(TextSet set);
+Parts<QuestionSet> split(QuestionSet set);
 
 }  // namespace mplus::train

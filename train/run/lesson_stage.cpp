@@ -6,7 +6,7 @@
 
 #include "mplus/train/lessons/lesson_queue.h"
 #include "mplus/train/model/device.h"
-#include "mplus/train/run/step.h"
+#include "mplus/train/run/exam.h"
 
 namespace mplus::train {
 namespace {
@@ -15,7 +15,10 @@ namespace {
 class LessonReport {
  public:
   explicit LessonReport(const Stage& stage)
-      : stage_(stage), tally_(stage.run().model.device()), without_(stage.run().model.device()) {}
+      : stage_(stage),
+        tally_(stage.run().model.device()),
+        without_(stage.run().model.device()),
+        exam_(stage) {}
 
   Tally& tally() { return tally_; }
   void count(const Lesson& lesson) {
@@ -32,6 +35,7 @@ class LessonReport {
  private:
   const Stage& stage_;
   Tally tally_, without_;
+  Exam exam_;
   double written_ = 0, read_ = 0;  // tokens
   std::int64_t steps_ = 0;
   Clock::time_point since_ = Clock::now();
@@ -41,16 +45,19 @@ void LessonReport::tell(std::int64_t step, const Lesson& lesson, const Tensor& l
   const RunParts& run = stage_.run();
   const StageConfig& config = stage_.config();
   if (lesson.memory != MemoryUse::none) tally_without_memory(run.model, lesson, without_);
+  io::Json by_task, without_memory, held_out;
+  for (const Tally::Line& line : exam_.sit()) held_out[line.task] = line.nll;
   const double passed = seconds_since(since_), each = passed / static_cast<double>(steps_);
   const Tensor sums =
       sum_over(run.processes, torch::tensor({loss.item<double>(), written_, read_}, torch::kFloat64));
   const double last_loss = sums[0].item<double>(), last_norm = norm.item<double>();
   const double written = sums[1].item<double>() / passed, read = sums[2].item<double>() / passed;
-  io::Json by_task, without_memory;
   std::string shown;
   for (const Tally::Line& line : tally_.take(run.processes)) {
     by_task[line.task] = line.nll;
     shown += fmt::format("  {} {:.3f}", line.task, line.nll);
+    if (held_out.contains(line.task))
+      shown += fmt::format(" (held out {:.3f})", held_out[line.task].get<double>());
   }
   for (const Tally::Line& line : without_.take(run.processes)) without_memory[line.task] = line.nll;
   const double gigabytes = device_gigabytes(run.model.device());
@@ -61,6 +68,7 @@ void LessonReport::tell(std::int64_t step, const Lesson& lesson, const Tensor& l
                   {"gradient_norm", last_norm},
                   {"nll", by_task},
                   {"nll_without_memory", without_memory},
+                  {"nll_held_out", held_out},
                   {"written_per_second", written},
                   {"read_per_second", read},
                   {"device_gigabytes", gigabytes}});

@@ -54,36 +54,49 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
   return model;
 }
 
-Material load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
+Parts<Material> load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
   const std::optional<io::TextSide> text = io::read_text_side(config.model);
   if (!text) fail(ErrorCode::not_found, "{}: brings no tokenizer", config.model.string());
-  Material material{.tokenizer = text->tokenizer,
-                    .chat = text->chat,
-                    .texts = {},
-                    .text_weights = {},
-                    .questions = {},
-                    .question_weights = {}};
+  const Material nothing{.tokenizer = text->tokenizer,
+                         .chat = text->chat,
+                         .texts = {},
+                         .text_weights = {},
+                         .questions = {},
+                         .question_weights = {}};
+  Parts<Material> material{.trained = nothing, .held_out = nothing};
   const DataOptions data{.cache = options.cache,
                          .bad_lines = config.bad_lines,
                          .threads = 0,
                          .report = [&](const std::string& line) { log.say(line); }};
+  std::size_t documents = 0, questions = 0;
   for (const DataFile& file : config.texts) {
-    material.texts.push_back(load_text(file.file, text->tokenizer, data));
-    material.text_weights.push_back(file.weight);
+    Parts<TextSet> set = split(load_text(file.file, text->tokenizer, data));
+    material.trained.texts.push_back(std::move(set.trained));
+    material.trained.text_weights.push_back(file.weight);
+    documents += set.held_out.hashes.size();
+    if (set.held_out.tokens.empty()) continue;
+    material.held_out.texts.push_back(std::move(set.held_out));
+    material.held_out.text_weights.push_back(file.weight);
   }
   for (const DataFile& file : config.questions) {
-    material.questions.push_back(load_questions(file.file, text->tokenizer, data));
-    material.question_weights.push_back(file.weight);
+    Parts<QuestionSet> set = split(load_questions(file.file, text->tokenizer, data));
+    material.trained.questions.push_back(std::move(set.trained));
+    material.trained.question_weights.push_back(file.weight);
+    questions += set.held_out.questions.size();
+    if (set.held_out.passages.empty()) continue;
+    material.held_out.questions.push_back(std::move(set.held_out));
+    material.held_out.question_weights.push_back(file.weight);
   }
+  log.say(fmt::format("held out, never trained on: {} documents and {} questions", documents, questions));
   return material;
 }
 
 // Of the processes of a machine the first one fills the cache and the others find it filled.
-Material load_material_in_turn(const RunConfig& config, const RunOptions& options, RunLog& log,
-                               Processes* processes) {
+Parts<Material> load_material_in_turn(const RunConfig& config, const RunOptions& options, RunLog& log,
+                                      Processes* processes) {
   const bool waits = processes && process_place().on_machine > 0;
   if (waits) processes->wait_for_all();
-  Material material = load_material(config, options, log);
+  Parts<Material> material = load_material(config, options, log);
   if (processes && !waits) processes->wait_for_all();
   return material;
 }
@@ -129,13 +142,14 @@ RunEnd run(const RunConfig& config, const RunOptions& options) {
   RunLog log;
   if (!processes || processes->is_first()) log = RunLog(options.out / "log.jsonl");
   Model model = load(config, device, log);
-  const Material material = load_material_in_turn(config, options, log, processes.get());
-  const RunOrigin origin = origin_of(config, options, material);
+  const Parts<Material> material = load_material_in_turn(config, options, log, processes.get());
+  const RunOrigin origin = origin_of(config, options, material.trained);
   RunFolder folder(options, origin, log, processes.get());
   const RunParts parts{.options = options,
                        .seed = config.seed,
                        .model = model,
-                       .material = material,
+                       .material = material.trained,
+                       .held_out = material.held_out,
                        .log = log,
                        .folder = folder,
                        .clock = clock,

@@ -98,6 +98,7 @@ RunCurves read_curves(const fs::path& log) {
     const double x = before + line["step"].get<double>();
     last = std::max(last, x);
     add_all(curves.loss, x, line, "nll");
+    add_all(curves.held_out, x, line, "nll_held_out");
     add_all(curves.found, x, line, "found_first");
     add_all(curves.found_by_vector, x, line, "found_first_vector");
     if (!line.contains("nll") || !line.contains("nll_without_memory")) continue;
@@ -112,16 +113,19 @@ std::string run_plot_script(const RunCurves& curves, const fs::path& svg) {
   Script script;
   // A task looks the same in both panels.
   std::map<std::string, std::size_t> looks;
-  for (const auto& [task, curve] : curves.loss) looks.emplace(task, looks.size());
-  const auto panel = [&](const Curves& tasks, const char* title, const char* y, const char* settings) {
-    if (tasks.empty()) return;
-    script.begin_panel(title, y, settings);
+  for (const Curves* tasks : {&curves.loss, &curves.held_out})
+    for (const auto& [task, curve] : *tasks) looks.emplace(task, looks.size());
+  const auto panel = [&](const Curves& tasks, const Curves& held_out, const char* title,
+                         const char* settings) {
+    if (tasks.empty() && held_out.empty()) return;
+    script.begin_panel(title, "nats a token, smoothed", settings);
     for (const auto& [task, curve] : tasks) script.add_line(smoothed(curve), looks.at(task), task, false);
+    for (const auto& [task, curve] : held_out)
+      script.add_line(smoothed(curve), looks.at(task), fmt::format("{}, held out", task), true);
     script.end_panel();
   };
-  panel(curves.loss, "loss by task", "nats a token, smoothed", "set logscale y\n");
-  panel(curves.gap, "loss without memory − with it", "nats a token, smoothed",
-        "unset logscale y\nset xzeroaxis lt -1\n");
+  panel(curves.loss, curves.held_out, "loss by task", "set logscale y\n");
+  panel(curves.gap, {}, "loss without memory − with it", "unset logscale y\nset xzeroaxis lt -1\n");
   if (!curves.found.empty()) {
     script.begin_panel("right chunk first among its kind, unseen", "share of questions",
                        "unset logscale y\nset yrange [0:1]\n");

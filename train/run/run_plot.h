@@ -19,6 +19,7 @@ struct RunCurves {
   using Curve = std::vector<std::pair<double, double>>;
   using Curves = std::map<std::string, Curve>;
   Curves loss;             // by task: nats a token of the answers
+  Curves held_out;         // the same on what is never trained on
   Curves gap;              // by task: what the same answers cost more without memory
   Curves found;            // by kind of chunk: share found first by the vote, unseen questions
   Curves found_by_vector;  // the same by one vector a chunk

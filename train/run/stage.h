@@ -20,6 +20,7 @@ struct RunParts {
   std::uint64_t seed;
   Model& model;
   const Material& material;
+  const Material& held_out;  // of the same files, never trained on; without texts: nothing is
   RunLog& log;
   RunFolder& folder;
   const RunClock& clock;
