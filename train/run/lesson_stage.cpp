@@ -76,7 +76,7 @@ void LessonReport::tell(std::int64_t step, const Lesson& lesson, const Tensor& l
       "{} {}/{}  {:.0f} ms a step, {:.0f} min left, {:.1f}k written/s {:.1f}k read/s {:.0f} GB {}",
       config.name, step + 1, config.steps, 1e3 * each,
       each * static_cast<double>(config.steps - step - 1) / 60, written / 1e3, read / 1e3, gigabytes, shown));
-  stage_.check_finite(last_loss, last_norm, step);
+  stage_.check_health();
   written_ = read_ = 0;
   steps_ = 0;
   since_ = Clock::now();
@@ -102,7 +102,7 @@ RunEnd run_lessons(Stage& stage) {
     const Lesson lesson = queue.next();
     const Tensor loss = lesson_loss(run.model, lesson, config.step, live, report.tally(), run.processes);
     loss.backward();
-    const Tensor norm = stage.end_step(step, optimizer);
+    const Tensor norm = stage.end_step(step, loss, optimizer);
     report.count(lesson);
     if (report.is_due(step)) report.tell(step, lesson, loss, norm);
   }

@@ -85,7 +85,7 @@ class RetrieverReport {
   bool is_due(std::int64_t step) const {
     return (step + 1) % (4 * stage_.run().options.report_steps) == 0 || step + 1 == stage_.config().steps;
   }
-  void tell(std::int64_t step, const Tensor& norm);
+  void tell(std::int64_t step);
 
  private:
   const Stage& stage_;
@@ -94,7 +94,7 @@ class RetrieverReport {
   Clock::time_point since_ = Clock::now();
 };
 
-void RetrieverReport::tell(std::int64_t step, const Tensor& norm) {
+void RetrieverReport::tell(std::int64_t step) {
   const RunParts& run = stage_.run();
   const StageConfig& config = stage_.config();
   const auto mean = [&](const Tensor& sum) {
@@ -115,7 +115,7 @@ void RetrieverReport::tell(std::int64_t step, const Tensor& norm) {
   run.log.say(fmt::format("{} {}/{}  {:.0f} ms a step, {:.1f} min left, {:.0f} GB  loss {:.3f}  {}",
                           config.name, step + 1, config.steps, 1e3 * each,
                           each * static_cast<double>(config.steps - step - 1) / 60, gigabytes, loss, shown));
-  stage_.check_finite(loss, norm.item<double>(), step);
+  stage_.check_health();
   for (Tensor* sum : {&loss_, &found_, &found_by_vector_}) sum->zero_();
   steps_ = 0;
   since_ = Clock::now();
@@ -160,9 +160,9 @@ RunEnd run_retriever(Stage& stage) {
     RetrieverLoss result = retriever_batch_loss(model, cache, batch, options, factors, draw);
     if (run.processes) result.loss = part * result.loss;
     result.loss.backward();
-    const Tensor norm = stage.end_step(step, optimizer);
+    stage.end_step(step, result.loss, optimizer);
     report.count(result, part);
-    if (report.is_due(step)) report.tell(step, norm);
+    if (report.is_due(step)) report.tell(step);
   }
   // Also for the delta of a run that stops; its checkpoint has been written.
   const torch::NoGradGuard constant;

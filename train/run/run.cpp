@@ -158,6 +158,7 @@ RunEnd run(const RunConfig& config, const RunOptions& options) {
   while (from.stage < static_cast<std::int64_t>(config.stages.size())) {
     Stage stage(parts, config.stages[static_cast<std::size_t>(from.stage)], from);
     const RunEnd end = stage.config().retriever_only ? run_retriever(stage) : run_lessons(stage);
+    stage.check_health();
     const std::int64_t done = from.stage + (end == RunEnd::finished ? 1 : 0);
     folder.save_result(model, done, config.stages.size());
     if (end == RunEnd::stopped) return end;

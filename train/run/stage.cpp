@@ -1,14 +1,17 @@
 #include "mplus/train/run/stage.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "mplus/core/error.h"
 
 namespace mplus::train {
 
 Stage::Stage(const RunParts& run, const StageConfig& config, const Progress& from)
-    : run_(run), config_(config), from_(from), profile_(run.model.device(), run.options.profile_steps) {}
+    : run_(run),
+      config_(config),
+      from_(from),
+      profile_(run.model.device(), run.options.profile_steps),
+      watch_(run.model.device()) {}
 
 AdamW Stage::optimizer(const std::vector<Trained>& more) const {
   std::vector<Trained> trained = trained_tensors(run_.model, config_.rates);
@@ -30,12 +33,13 @@ bool Stage::stops_before(std::int64_t step, AdamW& optimizer) {
   // Whoever is asked to stop stops all; whose clock is ahead does, too.
   const bool stop = agreed((options.stop && *options.stop) ||
                            (options.minutes > 0 && run_.clock.seconds_here() > 60 * options.minutes));
-  if (stop || agreed(run_.folder.seconds_since_saved() > 60 * options.checkpoint_minutes))
-    run_.folder.save(run_.model, optimizer,
-                     {.stage = from_.stage,
-                      .step = step,
-                      .seconds = run_.clock.seconds(),
-                      .warm_up_from = from_.warm_up_from});
+  if (!stop && !agreed(run_.folder.seconds_since_saved() > 60 * options.checkpoint_minutes)) return false;
+  check_health();
+  run_.folder.save(run_.model, optimizer,
+                   {.stage = from_.stage,
+                    .step = step,
+                    .seconds = run_.clock.seconds(),
+                    .warm_up_from = from_.warm_up_from});
   return stop;
 }
 
@@ -49,20 +53,23 @@ void Stage::seed_draws(std::int64_t number) const {
                      static_cast<std::uint64_t>(number));
 }
 
-Tensor Stage::end_step(std::int64_t step, AdamW& optimizer) const {
+Tensor Stage::end_step(std::int64_t step, const Tensor& loss, AdamW& optimizer) {
   optimizer.sum_gradients();
   Tensor norm = optimizer.clip(config_.clip);
+  watch_.see(step, loss, norm);
   optimizer.step(schedule_factor(step - from_.warm_up_from, config_.warm_up, std::min(1.0, progress(step)),
                                  config_.least));
   return norm;
 }
 
-void Stage::check_finite(double loss, double norm, std::int64_t step) const {
-  if (std::isfinite(loss) && std::isfinite(norm)) return;
+void Stage::check_health() const {
+  const std::string trouble = watch_.trouble(run_.processes);
+  if (trouble.empty()) return;
   const std::filesystem::path checkpoint = run_.folder.checkpoint();
-  fail(ErrorCode::cancelled,
-       "step {}: the loss is {}, the norm of the gradients {}. The last good state is {}", step, loss, norm,
-       std::filesystem::exists(checkpoint) ? checkpoint.string() : "where the run began");
+  const bool is_saved = std::filesystem::exists(checkpoint);
+  fail(ErrorCode::cancelled, "stage {}: {}. The last good state is {}. Lower the learning rate and {}",
+       config_.name, trouble, is_saved ? checkpoint.string() : "where the run began",
+       is_saved ? "go on from there with --changed-recipe" : "begin again");
 }
 
 }  // namespace mplus::train

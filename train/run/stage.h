@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mplus/train/lessons/chunk_maker.h"
+#include "mplus/train/run/loss_watch.h"
 #include "mplus/train/run/optimizer.h"
 #include "mplus/train/run/profile.h"
 #include "mplus/train/run/run_config.h"
@@ -51,16 +52,18 @@ class Stage {
   // Whatever is drawn on the device from here on is a function of the run's seed, the stage and this number:
   // a step's own; negative ones are for what is drawn between steps.
   void seed_draws(std::int64_t number) const;
-  // Steps along the gradients; returns their norm before clipping, a scalar tensor.
-  Tensor end_step(std::int64_t step, AdamW& optimizer) const;
-  // Stops the run, and names the last good state, where these are no numbers any more.
-  void check_finite(double loss, double norm, std::int64_t step) const;
+  // Steps along the gradients of this loss; returns their norm before clipping, a scalar tensor.
+  Tensor end_step(std::int64_t step, const Tensor& loss, AdamW& optimizer);
+  // Stops the run, and names the last good state, where it does not learn any more (loss_watch.h). Waits for
+  // the device. Asked before anything is saved.
+  void check_health() const;
 
  private:
   const RunParts& run_;
   const StageConfig& config_;
   Progress from_;
   Profile profile_;
+  LossWatch watch_;
   Clock::time_point started_ = Clock::now();
 };
 

@@ -1,10 +1,15 @@
-// What a run asks about the part of its data that it is never trained on.
+// A run as a whole: what it tells of the part of its data that it is never trained on, and when it stops by
+// itself.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <fstream>
 
+#include "../io/expect_error.h"
 #include "mplus/core/file.h"
 #include "mplus/io/json.h"
+#include "mplus/io/safetensors.h"
 #include "mplus/train/run/run.h"
 #include "tiny_files.h"
 
@@ -56,6 +61,35 @@ TEST(TrainExam, IsNotHeldWhereNothingIsHeldOut) {
   options.device = "cpu";
   options.out = files.out("run");
   for (const io::Json& line : told(config, options)) EXPECT_TRUE(line.at("nll_held_out").is_null());
+}
+
+// Saved before every step it may be left before, told of only at the end: what is saved is good all the same.
+TEST(TrainHealth, ARunThatIsLostStopsAndKeepsItsLastGoodState) {
+  const TinyFiles files("lost");
+  for (const bool saves : {true, false}) {
+    RunConfig config = load_run_config(files.recipe(40));
+    config.stages.resize(1);
+    config.stages[0].rates.adapter = 1e18;  // squares of it are no numbers any more
+    RunOptions options;
+    options.device = "cpu";
+    options.out = files.out(saves ? "saves" : "does_not");
+    options.report_steps = 1000;
+    options.checkpoint_minutes = saves ? 0 : 100;
+    const std::filesystem::path checkpoint = options.out / "checkpoint.safetensors";
+    EXPECT_MPLUS_ERROR(ErrorCode::cancelled,
+                       ("stage lessons", "last good state", saves ? checkpoint.string() : "began"),
+                       run(config, options));
+    EXPECT_FALSE(std::filesystem::exists(options.out / "delta.safetensors"));
+    ASSERT_EQ(std::filesystem::exists(checkpoint), saves);
+    if (!saves) continue;
+    const io::Safetensors saved = io::Safetensors::open(checkpoint);
+    for (const auto& [name, tensor] : saved.tensors()) {
+      if (tensor.dtype != DType::f32) continue;
+      std::vector<float> values(tensor.bytes.size() / sizeof(float));
+      std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+      for (const float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
+    }
+  }
 }
 
 }  // namespace
