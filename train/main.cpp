@@ -52,9 +52,10 @@ int main(int argc, char** argv) {
       "docs/training.md and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed),\n"
       "checkpoint.safetensors and, after each stage, delta.safetensors, which `mplus --delta` reads, with\n"
       "a folder base where the base is trained, too. Started again with the same DIR, a run goes on where\n"
-      "it stopped; Ctrl-C stops it after the step and saves. `mplus-train evaluate --help` tells how a\n"
-      "delta is measured, `mplus-train questions --help` how questions are made up to train with,\n"
-      "`mplus-train average --help` how deltas are averaged, `mplus-train plot --help` how a log is drawn."};
+      "it stopped; Ctrl-C stops it at the next step that can be gone on from, and saves; a second one at\n"
+      "once. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train questions --help`\n"
+      "how questions are made up to train with, `mplus-train average --help` how deltas are averaged,\n"
+      "`mplus-train plot --help` how a log is drawn."};
   app.name("mplus-train");
   std::string config;
   mplus::train::RunOptions options;

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <fstream>
-#include <thread>
 
 #include "mplus/core/file.h"
 #include "mplus/engine/session.h"
@@ -15,6 +13,7 @@
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/save_base.h"
 #include "mplus/train/run/run.h"
+#include "stop_at.h"
 #include "tiny_files.h"
 
 namespace mplus::train {
@@ -112,27 +111,6 @@ TEST(TrainBase, EngineAndTrainerLoadWhatARunMadeOfIt) {
   EXPECT_EQ(file.metadata().at("base_sha256").size(), 64u);
   EXPECT_TRUE(file.find("vector_pool"));
 }
-
-// Sets `stop` as soon as the log has this text.
-class StopAt {
- public:
-  StopAt(RunOptions& options, std::string text)
-      : watcher_([this, log = options.out / "log.jsonl", text] {
-          while (!over_ && (!fs::exists(log) || bytes(log).find(text) == std::string::npos))
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          stop_ = true;
-        }) {
-    options.stop = &stop_;
-  }
-  ~StopAt() {
-    over_ = true;
-    watcher_.join();
-  }
-
- private:
-  std::atomic<bool> stop_ = false, over_ = false;
-  std::thread watcher_;
-};
 
 TEST(TrainBase, AStopInAnyStageChangesNothing) {
   const TinyFiles files("base-stop");

@@ -446,7 +446,9 @@ TEST(TrainLessons, LivesBeginEmptyAndAreWrittenInOrder) {
   bool alive = false;
   for (std::int64_t step = 0; step < 200; ++step) {
     const Lesson lesson = maker.lesson(step);
-    if (maker.between_lives(step)) alive = false;
+    const std::int64_t left = maker.left_of_life(step);
+    if (left == 0) alive = false;
+    else EXPECT_EQ(maker.left_of_life(step + 1), left - 1);
     if (lesson.memory == MemoryUse::none) {
       EXPECT_TRUE(lesson.writes.empty());
       continue;

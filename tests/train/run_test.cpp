@@ -11,6 +11,7 @@
 #include "mplus/io/json.h"
 #include "mplus/io/safetensors.h"
 #include "mplus/train/run/run.h"
+#include "stop_at.h"
 #include "tiny_files.h"
 
 namespace mplus::train {
@@ -61,6 +62,33 @@ TEST(TrainExam, IsNotHeldWhereNothingIsHeldOut) {
   options.device = "cpu";
   options.out = files.out("run");
   for (const io::Json& line : told(config, options)) EXPECT_TRUE(line.at("nll_held_out").is_null());
+}
+
+// A life is not left in the middle: no checkpoint holds its memories.
+TEST(TrainStop, WaitsForTheEndOfALifeAndSaysSo) {
+  const TinyFiles files("put-off");
+  RunConfig config = load_run_config(files.recipe(40));
+  config.stages.resize(1);
+  LessonOptions& lesson = config.stages[0].lesson;
+  lesson.plain = lesson.context = lesson.fresh = 0;
+  lesson.live = 1;
+  lesson.lives = {12};
+  lesson.most_new = 1;
+  RunOptions options;
+  options.device = "cpu";
+  options.out = files.out("run");
+  options.report_steps = 1;
+  testing::internal::CaptureStderr();
+  {
+    const StopAt stop(options, "\"step\":3,");
+    EXPECT_EQ(run(config, options), RunEnd::stopped);
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("stops in "), std::string::npos) << said;
+  EXPECT_EQ(said.find("stops in "), said.rfind("stops in ")) << "once";
+  const std::string log = read_text_file(options.out / "log.jsonl");
+  EXPECT_NE(log.find("\"step\":12,"), std::string::npos);
+  EXPECT_EQ(log.find("\"step\":13,"), std::string::npos);
 }
 
 // Saved before every step it may be left before, told of only at the end: what is saved is good all the same.

@@ -131,8 +131,10 @@ LessonMaker::LessonMaker(const Material& material, const LessonOptions& options,
   }
 }
 
-bool LessonMaker::between_lives(std::int64_t step) const {
-  return step >= static_cast<std::int64_t>(plans_.size()) || !plans_[static_cast<std::size_t>(step)].carries;
+std::int64_t LessonMaker::left_of_life(std::int64_t step) const {
+  std::int64_t steps = 0;
+  while (step + steps < std::ssize(plans_) && plans_[static_cast<std::size_t>(step + steps)].carries) ++steps;
+  return steps;
 }
 
 Lesson LessonMaker::lesson(std::int64_t step) const {

@@ -73,8 +73,8 @@ class LessonMaker {
               const Share& share = {});
 
   Lesson lesson(std::int64_t step) const;
-  // True where no stream lives on over the beginning of this step: where a run may stop and resume.
-  bool between_lives(std::int64_t step) const;
+  // From this step on, how many begin with streams that live on. 0: a run may stop before it, and resume.
+  std::int64_t left_of_life(std::int64_t step) const;
 
  private:
   struct Plan {

@@ -97,7 +97,8 @@ RunEnd run_lessons(Stage& stage) {
   LessonReport report(stage);
   stage.start_clock();
   for (std::int64_t step = stage.first_step(); stage.progress(step) < 1; ++step) {
-    if (maker.between_lives(step) && stage.stops_before(step, optimizer)) return RunEnd::stopped;
+    if (const std::int64_t steps = maker.left_of_life(step); steps > 0) stage.put_off_stop(steps);
+    else if (stage.stops_before(step, optimizer)) return RunEnd::stopped;
     stage.begin_step(step);
     const Lesson lesson = queue.next();
     const Tensor loss = lesson_loss(run.model, lesson, config.step, live, report.tally(), run.processes);

@@ -1,5 +1,7 @@
 #include "mplus/train/run/stage.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "mplus/core/error.h"
@@ -27,13 +29,27 @@ double Stage::progress(std::int64_t step) const {
                              : by_steps;
 }
 
-bool Stage::stops_before(std::int64_t step, AdamW& optimizer) {
+bool Stage::is_asked_to_stop() const {
   const RunOptions& options = run_.options;
+  return (options.stop && *options.stop) ||
+         (options.minutes > 0 && run_.clock.seconds_here() > 60 * options.minutes);
+}
+
+void Stage::put_off_stop(std::int64_t steps) {
+  if (stop_put_off_ || !is_asked_to_stop()) return;
+  stop_put_off_ = true;
+  run_.log.say(
+      fmt::format("stops in {} step{}, when the memories that are being written are done with; Ctrl-C "
+                  "again leaves at once, and what was last saved stays",
+                  steps, steps == 1 ? "" : "s"));
+}
+
+bool Stage::stops_before(std::int64_t step, AdamW& optimizer) {
   const auto agreed = [&](bool here) { return run_.processes ? run_.processes->any(here) : here; };
   // Whoever is asked to stop stops all; whose clock is ahead does, too.
-  const bool stop = agreed((options.stop && *options.stop) ||
-                           (options.minutes > 0 && run_.clock.seconds_here() > 60 * options.minutes));
-  if (!stop && !agreed(run_.folder.seconds_since_saved() > 60 * options.checkpoint_minutes)) return false;
+  const bool stop = agreed(is_asked_to_stop());
+  if (!stop && !agreed(run_.folder.seconds_since_saved() > 60 * run_.options.checkpoint_minutes))
+    return false;
   check_health();
   run_.folder.save(run_.model, optimizer,
                    {.stage = from_.stage,

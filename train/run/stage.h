@@ -48,6 +48,8 @@ class Stage {
   // Between two steps, where the run can be taken up again: saves where that is due. True where the run has
   // to stop; then it is saved, too.
   bool stops_before(std::int64_t step, AdamW& optimizer);
+  // Where it cannot: tells whoever asked it to stop, once, in how many steps it will.
+  void put_off_stop(std::int64_t steps);
   void begin_step(std::int64_t step);
   // Whatever is drawn on the device from here on is a function of the run's seed, the stage and this number:
   // a step's own; negative ones are for what is drawn between steps.
@@ -59,11 +61,14 @@ class Stage {
   void check_health() const;
 
  private:
+  bool is_asked_to_stop() const;
+
   const RunParts& run_;
   const StageConfig& config_;
   Progress from_;
   Profile profile_;
   LossWatch watch_;
+  bool stop_put_off_ = false;
   Clock::time_point started_ = Clock::now();
 };
 
