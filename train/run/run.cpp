@@ -54,6 +54,17 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
   return model;
 }
 
+// A file's parts into those of the material; one without text is left out where it is held out.
+template <class Set>
+void add(Parts<Material>& material, Parts<Set>&& set, double weight, std::vector<Set> Material::*sets,
+         std::vector<double> Material::*weights) {
+  (material.trained.*sets).push_back(std::move(set.trained));
+  (material.trained.*weights).push_back(weight);
+  if (set.held_out.tokens.empty()) return;
+  (material.held_out.*sets).push_back(std::move(set.held_out));
+  (material.held_out.*weights).push_back(weight);
+}
+
 Parts<Material> load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
   const std::optional<io::TextSide> text = io::read_text_side(config.model);
   if (!text) fail(ErrorCode::not_found, "{}: brings no tokenizer", config.model.string());
@@ -68,25 +79,15 @@ Parts<Material> load_material(const RunConfig& config, const RunOptions& options
                          .bad_lines = config.bad_lines,
                          .threads = 0,
                          .report = [&](const std::string& line) { log.say(line); }};
+  for (const DataFile& file : config.texts)
+    add(material, split(load_text(file.file, text->tokenizer, data)), file.weight, &Material::texts,
+        &Material::text_weights);
+  for (const DataFile& file : config.questions)
+    add(material, split(load_questions(file.file, text->tokenizer, data)), file.weight, &Material::questions,
+        &Material::question_weights);
   std::size_t documents = 0, questions = 0;
-  for (const DataFile& file : config.texts) {
-    Parts<TextSet> set = split(load_text(file.file, text->tokenizer, data));
-    material.trained.texts.push_back(std::move(set.trained));
-    material.trained.text_weights.push_back(file.weight);
-    documents += set.held_out.hashes.size();
-    if (set.held_out.tokens.empty()) continue;
-    material.held_out.texts.push_back(std::move(set.held_out));
-    material.held_out.text_weights.push_back(file.weight);
-  }
-  for (const DataFile& file : config.questions) {
-    Parts<QuestionSet> set = split(load_questions(file.file, text->tokenizer, data));
-    material.trained.questions.push_back(std::move(set.trained));
-    material.trained.question_weights.push_back(file.weight);
-    questions += set.held_out.questions.size();
-    if (set.held_out.passages.empty()) continue;
-    material.held_out.questions.push_back(std::move(set.held_out));
-    material.held_out.question_weights.push_back(file.weight);
-  }
+  for (const TextSet& set : material.held_out.texts) documents += set.hashes.size();
+  for (const QuestionSet& set : material.held_out.questions) questions += set.questions.size();
   log.say(fmt::format("held out, never trained on: {} documents and {} questions", documents, questions));
   return material;
 }
