@@ -50,6 +50,19 @@ TEST(TrainExam, IsToldAndChangesNothing) {
             read_text_file(files.out("seldom") / "delta.safetensors"));
 }
 
+TEST(TrainExam, AModelThatDoesNotChangeIsJudgedTheSame) {
+  const TinyFiles files("same_exam");
+  RunConfig config = load_run_config(files.recipe(4));
+  config.stages.resize(1);
+  config.stages[0].rates = {.adapter = 1e-30};  // lost in float32
+  RunOptions options;
+  options.device = "cpu";
+  options.report_steps = 1;
+  options.out = files.out("run");
+  const std::vector<io::Json> lines = told(config, options);
+  for (const io::Json& line : lines) EXPECT_EQ(line.at("nll_held_out"), lines[0].at("nll_held_out"));
+}
+
 TEST(TrainExam, IsNotHeldWhereNothingIsHeldOut) {
   const TinyFiles files("no_exam");
   RunConfig config = load_run_config(files.recipe(2));

@@ -347,14 +347,14 @@ TEST(HeldOut, IsAboutOneInAHundredAndGoesByTheText) {
   const TemporaryFolder folder;
   Texts texts;
   for (int i = 0; i < 5000; ++i) texts.push_back(fmt::format("Document {}.", i));
-  const Parts<TextSet> parts = split(load_text(folder.write("a", text_lines(texts)), smollm2(), {}));
+  const Split<TextSet> parts = split(load_text(folder.write("a", text_lines(texts)), smollm2(), {}));
   std::reverse(texts.begin(), texts.end());
-  const Parts<TextSet> other = split(load_text(folder.write("b", text_lines(texts)), smollm2(), {}));
-  for (const auto part : {&Parts<TextSet>::trained, &Parts<TextSet>::held_out}) {
+  const Split<TextSet> other = split(load_text(folder.write("b", text_lines(texts)), smollm2(), {}));
+  for (const auto part : {&Split<TextSet>::trained, &Split<TextSet>::held_out}) {
     Texts expected = documents(other.*part);
     std::reverse(expected.begin(), expected.end());
     EXPECT_EQ(documents(parts.*part), expected);
-    for (const std::string& text : expected) EXPECT_EQ(held_out(text), part == &Parts<TextSet>::held_out);
+    for (const std::string& text : expected) EXPECT_EQ(held_out(text), part == &Split<TextSet>::held_out);
     EXPECT_EQ((parts.*part).name, "a");
     EXPECT_FALSE((parts.*part).sha256.empty());
   }
@@ -372,11 +372,11 @@ TEST(HeldOut, AnArticleIsInOnePartWithAllThatBelongsToIt) {
     lines += question_line(fmt::format("title {}", i % 1000), fmt::format("passage of {}.", i),
                            fmt::format("question on {}", i));
   for (int i = 0; i < 3000; ++i) lines += question_line(nullptr, nullptr, fmt::format("question {}", i));
-  const Parts<QuestionSet> parts = split(load_questions(folder.write("a", lines), smollm2(), {}));
+  const Split<QuestionSet> parts = split(load_questions(folder.write("a", lines), smollm2(), {}));
   std::size_t passages = 0, questions = 0;
-  for (const auto part : {&Parts<QuestionSet>::trained, &Parts<QuestionSet>::held_out}) {
+  for (const auto part : {&Split<QuestionSet>::trained, &Split<QuestionSet>::held_out}) {
     const QuestionSet& set = parts.*part;
-    const bool held = part == &Parts<QuestionSet>::held_out;
+    const bool held = part == &Split<QuestionSet>::held_out;
     std::string all;
     for (const QuestionSet::Question& asked : set.questions) {
       if (asked.passage < 0) {
@@ -408,7 +408,7 @@ TEST(HeldOut, MayBeNothingAndMustNotBeEverything) {
   while (held_out(kept)) kept += '.';
   while (!held_out(held)) held += '.';
   const TextSet few = load_text(folder.write("few", text_lines({kept})), smollm2(), {});
-  const Parts<TextSet> parts = split(few);
+  const Split<TextSet> parts = split(few);
   expect_same(parts.trained, few);
   EXPECT_TRUE(parts.held_out.tokens.empty());
   EXPECT_TRUE(parts.held_out.hashes.empty());

@@ -211,8 +211,8 @@ QuestionSet make_questions(const fs::path& file, const io::Tokenizer& tokenizer,
 bool is_held_out(std::uint64_t hash) { return hash % kHeldOutOneIn == 0; }
 
 template <class Set>
-Parts<Set> named_alike(const Set& set) {
-  Parts<Set> parts;
+Split<Set> named_alike(const Set& set) {
+  Split<Set> parts;
   parts.trained.name = parts.held_out.name = set.name;
   parts.trained.sha256 = parts.held_out.sha256 = set.sha256;
   return parts;
@@ -278,8 +278,8 @@ QuestionSet load_questions(const fs::path& file, const io::Tokenizer& tokenizer,
 
 bool held_out(std::string_view text) { return is_held_out(hash_of(text)); }
 
-Parts<TextSet> split(TextSet set) {
-  Parts<TextSet> parts = named_alike(set);
+Split<TextSet> split(TextSet set) {
+  Split<TextSet> parts = named_alike(set);
   if (std::none_of(set.hashes.begin(), set.hashes.end(), is_held_out)) {
     parts.trained = std::move(set);
     return parts;
@@ -296,8 +296,8 @@ Parts<TextSet> split(TextSet set) {
   return parts;
 }
 
-Parts<QuestionSet> split(QuestionSet set) {
-  Parts<QuestionSet> parts = named_alike(set);
+Split<QuestionSet> split(QuestionSet set) {
+  Split<QuestionSet> parts = named_alike(set);
   std::vector<std::int32_t> numbers;  // of each passage in its part
   std::int64_t end = 0;               // of the passage before
   for (const QuestionSet::Passage& passage : set.passages) {

@@ -68,10 +68,10 @@ QuestionSet load_questions(const std::filesystem::path& file, const io::Tokenize
 bool held_out(std::string_view text);
 
 template <class Set>
-struct Parts {
+struct Split {
   Set trained, held_out;
 };
-Parts<TextSet> split(TextSet set);
-Parts<QuestionSet> split(QuestionSet set);
+Split<TextSet> split(TextSet set);
+Split<QuestionSet> split(QuestionSet set);
 
 }  // namespace mplus::train

@@ -38,19 +38,20 @@ bool has_something(const LessonOptions& options, const Material& material) {
 
 Exam::Exam(const Stage& stage) : stage_(stage), tally_(stage.run().model.device()) {
   const LessonOptions options = exam_options(stage);
-  if (has_something(options, stage.run().held_out))
-    maker_.emplace(stage.run().held_out, options, stage.seed(), kLessons, stage.share());
+  if (!has_something(options, stage.run().held_out)) return;
+  const LessonMaker maker(stage.run().held_out, options, stage.seed(), kLessons, stage.share());
+  for (std::int64_t i = 0; i < kLessons; ++i) lessons_.push_back(maker.lesson(i));
 }
 
 std::vector<Tally::Line> Exam::sit() {
-  if (!maker_) return {};
+  if (lessons_.empty()) return {};
   const torch::NoGradGuard constant;
   const RunParts& run = stage_.run();
   constexpr std::int64_t kBetweenSteps = -1;
   stage_.seed_draws(kBetweenSteps);
   std::optional<StreamMemory> live;
-  for (std::int64_t i = 0; i < kLessons; ++i)
-    lesson_loss(run.model, maker_->lesson(i), stage_.config().step, live, tally_, run.processes);
+  for (const Lesson& lesson : lessons_)
+    lesson_loss(run.model, lesson, stage_.config().step, live, tally_, run.processes);
   return tally_.take(run.processes);
 }
 

@@ -2,7 +2,7 @@
 // their loss rises while that of the lessons falls, a model learns its passages by heart.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "mplus/train/run/stage.h"
 #include "mplus/train/run/step.h"
@@ -17,7 +17,7 @@ class Exam {
 
  private:
   const Stage& stage_;
-  std::optional<LessonMaker> maker_;  // none: nothing is held out
+  std::vector<Lesson> lessons_;  // none: nothing is held out
   Tally tally_;
 };
 

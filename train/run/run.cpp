@@ -56,7 +56,7 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
 
 // A file's parts into those of the material; one without text is left out where it is held out.
 template <class Set>
-void add(Parts<Material>& material, Parts<Set>&& set, double weight, std::vector<Set> Material::*sets,
+void add(Split<Material>& material, Split<Set>&& set, double weight, std::vector<Set> Material::*sets,
          std::vector<double> Material::*weights) {
   (material.trained.*sets).push_back(std::move(set.trained));
   (material.trained.*weights).push_back(weight);
@@ -65,7 +65,7 @@ void add(Parts<Material>& material, Parts<Set>&& set, double weight, std::vector
   (material.held_out.*weights).push_back(weight);
 }
 
-Parts<Material> load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
+Split<Material> load_material(const RunConfig& config, const RunOptions& options, RunLog& log) {
   const std::optional<io::TextSide> text = io::read_text_side(config.model);
   if (!text) fail(ErrorCode::not_found, "{}: brings no tokenizer", config.model.string());
   const Material nothing{.tokenizer = text->tokenizer,
@@ -74,7 +74,7 @@ Parts<Material> load_material(const RunConfig& config, const RunOptions& options
                          .text_weights = {},
                          .questions = {},
                          .question_weights = {}};
-  Parts<Material> material{.trained = nothing, .held_out = nothing};
+  Split<Material> material{.trained = nothing, .held_out = nothing};
   const DataOptions data{.cache = options.cache,
                          .bad_lines = config.bad_lines,
                          .threads = 0,
@@ -93,11 +93,11 @@ Parts<Material> load_material(const RunConfig& config, const RunOptions& options
 }
 
 // Of the processes of a machine the first one fills the cache and the others find it filled.
-Parts<Material> load_material_in_turn(const RunConfig& config, const RunOptions& options, RunLog& log,
+Split<Material> load_material_in_turn(const RunConfig& config, const RunOptions& options, RunLog& log,
                                       Processes* processes) {
   const bool waits = processes && process_place().on_machine > 0;
   if (waits) processes->wait_for_all();
-  Parts<Material> material = load_material(config, options, log);
+  Split<Material> material = load_material(config, options, log);
   if (processes && !waits) processes->wait_for_all();
   return material;
 }
@@ -143,7 +143,7 @@ RunEnd run(const RunConfig& config, const RunOptions& options) {
   RunLog log;
   if (!processes || processes->is_first()) log = RunLog(options.out / "log.jsonl");
   Model model = load(config, device, log);
-  const Parts<Material> material = load_material_in_turn(config, options, log, processes.get());
+  const Split<Material> material = load_material_in_turn(config, options, log, processes.get());
   const RunOrigin origin = origin_of(config, options, material.trained);
   RunFolder folder(options, origin, log, processes.get());
   const RunParts parts{.options = options,
