@@ -6,6 +6,7 @@ set(mplus_data_dir ${CMAKE_INSTALL_DATADIR}/mplus)
 set(mplus_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mplus)
 
 install(FILES ${PROJECT_SOURCE_DIR}/models/smollm2-135m-mplus.safetensors
+              ${PROJECT_SOURCE_DIR}/models/qwen2.5-coder-1.5b-mplus.safetensors
               ${PROJECT_SOURCE_DIR}/models/default_model.txt
         DESTINATION ${mplus_data_dir}/models)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${mplus_data_dir})

@@ -10,6 +10,7 @@ Checked in every Markdown file of the tree (fixtures aside):
   * `cmake --preset NAME` stands in CMakePresets.json
   * a comment in the sources that refers to docs/NAME.md, "Title" finds that page and that title
   * README.md has fewer than 150 lines, and nothing was left to be filled in
+Of docs/log, which tells what was run on its day, only the links are checked.
 --self-test feeds the checks false statements and fails if one gets through.
 """
 import argparse
@@ -26,6 +27,7 @@ SOURCE_ENDINGS = (".md", ".txt", ".sh", ".py", ".h", ".cpp", ".cmake", ".json", 
 FOREIGN_NAMES = {"results.json", "report.md", "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
                  "model.safetensors.index.json", "case.json"}
 README_LINES = 150
+LOG = ROOT / "docs/log"
 
 
 def documents():
@@ -95,11 +97,9 @@ def names_a_path(word, top_level):
 
 def path_exists(word, document, base_names):
     word = word.removeprefix("./")
-    if word.startswith("mplus/"):  # as included: "mplus/<room>/<header>"
-        word = word.removeprefix("mplus/")
     if "/" not in word:
         return word in base_names
-    return (ROOT / word).exists() or (document.parent / word).exists()
+    return any((folder / word).exists() for folder in (ROOT, ROOT / "mplus", document.parent))  # a room may be named alone
 
 
 def check_paths(path, text, top_level, base_names):
@@ -119,7 +119,7 @@ def sources():
 def check_source(text):
     """A comment's `docs/NAME.md, "Title"`: the title is a heading of that page or opens a paragraph in bold."""
     joined = re.sub(r"\n\s*(//|#)\s*", " ", text)  # a reference may run over the end of a line
-    for page, title in re.findall(r'(docs/[\w.]+\.md)(?:, "([^"\n]+)")?', joined):
+    for page, title in re.findall(r'(docs/[\w./-]+\.md)(?:, "([^"\n]+)")?', joined):
         number = next((n for n, line in enumerate(text.splitlines(), 1) if page in line), 1)
         if not (ROOT / page).exists():
             yield number, f"{page}: there is no such page"
@@ -164,8 +164,9 @@ def check_program_line(words, program):
             for second in words[1].split("|"):
                 if not program.knows(second, words[0]):
                     yield f"mplus {words[0]} {second}: mplus {words[0]} --help does not know it"
+    part = words[1:2] if subcommand and len(words) > 1 and program.knows(words[1], *subcommand) else []
     for option in options(words):
-        if not program.knows(option, *subcommand) and not program.knows(option):
+        if not any(program.knows(option, *which) for which in ((*subcommand, *part), subcommand, ())):
             yield f"mplus {' '.join(subcommand)} {option}: --help knows no such option"
 
 
@@ -207,13 +208,15 @@ def check_finish(path, text):
 class Checker:
     def __init__(self, program):
         self.program = Help([str(program)]) if program else None
-        self.top_level = {entry.name for entry in ROOT.iterdir()}
+        self.top_level = {entry.name for folder in (ROOT, ROOT / "mplus") for entry in folder.iterdir()}
         self.base_names = {entry.name for entry in ROOT.rglob("*") if "build" not in entry.relative_to(ROOT).parts}
         presets = json.loads((ROOT / "CMakePresets.json").read_text())
         self.presets = {preset["name"] for preset in presets["configurePresets"] if not preset.get("hidden")}
 
     def check(self, path, text):
         yield from check_links(path, text)
+        if path.is_relative_to(LOG):
+            return
         yield from check_paths(path, text, self.top_level, self.base_names)
         yield from check_commands(text, self.program, self.presets)
         yield from check_finish(path, text)

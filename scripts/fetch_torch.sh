@@ -2,8 +2,9 @@
 # Fetches libtorch for room train (MPLUS_TRAIN=ON), headers and CPU libraries only, into $MPLUS_HOME/torch-<version>.
 # Nobody who only uses the engine needs it, and no other script runs it by itself. What is there already is left alone.
 #
-# The files come out of PyPI's torch wheels. On x86_64 that wheel is a CUDA build of 890 MB; taken from it are 120 MB:
-# libtorch_cpu and libc10, which run without a GPU, and the two small NVIDIA libraries that libtorch_cpu is linked to.
+# The files come out of PyPI's torch wheel, which pip downloads from wherever it is set up to (index, mirror, proxy,
+# folder). On x86_64 that wheel is a CUDA build of 890 MB; kept are libtorch_cpu and libc10, which run without a GPU, and
+# the two small NVIDIA libraries that libtorch_cpu is linked to.
 set -eu
 usage="usage: scripts/fetch_torch.sh [--path]
   --path  print where it is put, and fetch nothing"
@@ -23,43 +24,52 @@ if [ -d "$target" ]; then
   exit 0
 fi
 
+machine=$(uname -m)
+case "$machine" in
+  x86_64 | aarch64) ;;
+  *)
+    echo "fetch_torch: no wheel is pinned for $machine; name a torch of your own: cmake -DMPLUS_TORCH=<site-packages>/torch" >&2
+    exit 1
+    ;;
+esac
+
 mkdir -p "$home"
 # Beside the target, so that the last step is a rename: the folder is complete or not there.
 work=$(mktemp -d "$home/.fetch-torch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# files PACKAGE_PATH RECORD_SHA256 PATTERN...: the wheel's address below PyPI's file server, the hash of its RECORD
-# (which lists the hashes of all files in it), and what is taken from it.
+# files REQUIREMENT RECORD_SHA256 PATTERN...: the hash is that of the wheel's RECORD, which lists the hashes of all files
+# in it; the patterns say what is taken from it.
 files() {
-  address=https://files.pythonhosted.org/packages/$1
+  requirement=$1
   record=$2
   shift 2
-  python3 "$here/wheel_files.py" "$address" "$record" "$work" "$@"
+  python3 -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps --only-binary :all: \
+    --implementation cp --python-version 3.11 --abi cp311 --abi none \
+    --platform "manylinux_2_28_$machine" --platform "manylinux2014_$machine" --dest "$work/wheel" "$requirement" || {
+    echo "fetch_torch: pip could not download $requirement (no network, or no package index in reach)." >&2
+    echo "A torch of your own does as well: cmake -DMPLUS_TORCH=<site-packages>/torch" >&2
+    exit 1
+  }
+  python3 "$here/wheel_files.py" "$work"/wheel/*.whl "$record" "$work/files" "$@"
+  rm -r "$work/wheel"
 }
 
-echo "Fetching libtorch $version from PyPI (about 120 MB)"
-case "$(uname -m)" in
+echo "Fetching libtorch $version from PyPI (890 MB on x86_64, 100 MB on aarch64)"
+case "$machine" in
   x86_64)
-    files 5a/63/4fdc45a0304536e75a5e1b1bbfb1b56dd0e2743c48ee83ca729f7ce44162/torch-2.8.0-cp311-cp311-manylinux_2_28_x86_64.whl \
-      bc4e63b28750202c33bb2cdedcd1a49124e1ace6b81d13f109b49b908c0b6208 \
+    files torch==$version bc4e63b28750202c33bb2cdedcd1a49124e1ace6b81d13f109b49b908c0b6208 \
       'torch/include/*' torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/lib/libgomp.so.1
-    files f8/02/2adcaa145158bf1a8295d83591d22e4103dbfd821bcaf6f3f53151ca4ffa/nvidia_cuda_cupti_cu12-12.8.90-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl \
-      e1a55034c9d3dda12dd291ff09cbcfcfc071caba74dc2e70cca6b2868074e299 nvidia/cuda_cupti/lib/libcupti.so.12
-    files 0d/9b/a997b638fcd068ad6e4d53b8551a7d30fe8b404d6f1804abf1df69838932/nvidia_cuda_runtime_cu12-12.8.90-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl \
-      72c54ba9d7f4cea35edf4eac02bdc1ac23d494f316c39c812c1ee3ede09049bf nvidia/cuda_runtime/lib/libcudart.so.12
+    files nvidia-cuda-cupti-cu12==12.8.90 e1a55034c9d3dda12dd291ff09cbcfcfc071caba74dc2e70cca6b2868074e299 \
+      nvidia/cuda_cupti/lib/libcupti.so.12
+    files nvidia-cuda-runtime-cu12==12.8.90 72c54ba9d7f4cea35edf4eac02bdc1ac23d494f316c39c812c1ee3ede09049bf \
+      nvidia/cuda_runtime/lib/libcudart.so.12
     ;;
   aarch64)
-    files 8f/c4/3e7a3887eba14e815e614db70b3b529112d1513d9dae6f4d43e373360b7f/torch-2.8.0-cp311-cp311-manylinux_2_28_aarch64.whl \
-      4f616743e95b9071174337390238343ee2b87562c29f3e9bb85268d3828f803e \
+    files torch==$version 4f616743e95b9071174337390238343ee2b87562c29f3e9bb85268d3828f803e \
       'torch/include/*' torch/lib/libtorch_cpu.so torch/lib/libc10.so 'torch.libs/*'
     ;;
-  *)
-    echo "fetch_torch: no wheel is pinned for $(uname -m); name a torch of your own: cmake -DMPLUS_TORCH=<site-packages>/torch" >&2
-    exit 1
-    ;;
 esac
-chmod 755 "$work"
-mv "$work" "$target"
-trap - EXIT
+mv "$work/files" "$target"
 echo "libtorch $version: $target/torch (fetched, checked)"

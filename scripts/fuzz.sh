@@ -1,10 +1,17 @@
 #!/bin/bash
-# Runs every fuzz target for some seconds from the committed seeds, under ASan and UBSan; ends non-zero on any
-# finding and says how to run it again. What the fuzzer learns stays under build/fuzz for the next run.
+# Runs every fuzz target for some seconds from the committed seeds, two at a time, under ASan and UBSan; ends non-zero
+# on any finding and says how to run it again. What the fuzzer learns stays under build/fuzz for the next run.
 set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+all=()
+for source in tests/fuzz/fuzz_*.cpp; do
+  name=${source#tests/fuzz/fuzz_}
+  all+=("${name%.cpp}")
+done
 usage="usage: scripts/fuzz.sh [SECONDS [TARGET…]]
   SECONDS  for each target (default 60)
-  TARGET   of: safetensors gguf tokenizer config (default: all)"
+  TARGET   of: ${all[*]} (default: all)
+environment: MPLUS_FUZZ_JOBS  targets that run at a time (default 2)"
 case "${1:-}" in
   -h | --help) echo "$usage"; exit 0 ;;
   *[!0-9]*) echo "$usage" >&2; exit 2 ;;
@@ -12,47 +19,52 @@ esac
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ $# -eq 0 ] && targets=(safetensors gguf tokenizer config)
-cd "$(dirname "$0")/.." || exit 1
+[ $# -eq 0 ] && targets=("${all[@]}")
 
 cmake --preset fuzz > /dev/null || { cmake --preset fuzz; exit 1; }
-cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}" || exit 1
+cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]/#/fuzz_}" || exit 1
 
-largest_input() { # TARGET: room for a vocabulary of all bytes where there is one
+largest_input() { # TARGET: room for a vocabulary of all bytes, or for a memory's header, where there is one
   case $1 in
-    tokenizer | gguf) echo 16384 ;;
+    tokenizer | gguf | memory | state | segment | journal) echo 16384 ;;
+    blob) echo 1024 ;; # what zstd may make of it is 32,768 times as much
     *) echo 4096 ;;
   esac
 }
 
-failed=0
-for target in "${targets[@]}"; do
-  seeds=tests/fuzz/corpus/$target
-  learnt=build/fuzz/corpus/$target
-  findings=build/fuzz/findings/$target
-  log=build/fuzz/$target.log
-  [ -d "$seeds" ] || { echo "fuzz: no seeds in $seeds" >&2; exit 1; }
+largest_block() { # TARGET: MB in one allocation; xz may ask for a dictionary of 256
+  case $1 in
+    json_lines | unpacked_file) echo 300 ;;
+    *) echo 64 ;;
+  esac
+}
+
+fuzz_one() { # TARGET SECONDS
+  local target=$1 seconds=$2 runs
+  local seeds=tests/fuzz/corpus/$target learnt=build/fuzz/corpus/$target
+  local findings=build/fuzz/findings/$target log=build/fuzz/$target.log
+  [ -d "$seeds" ] || { echo "fuzz: no seeds in $seeds" >&2; return 1; }
   mkdir -p "$learnt" "$findings"
-  dictionary=tests/fuzz/$target.dict
-  options=()
-  [ -f "$dictionary" ] && options=(-dict="$dictionary")
-  # An input that takes long or much memory is a finding, too: a parser's work must be in proportion to its file.
+  local options=()
+  [ -f "tests/fuzz/$target.dict" ] && options=(-dict="tests/fuzz/$target.dict")
+  # An input that takes long or much memory is a finding, too: a reader's work must be in proportion to its file.
   if build/fuzz/tests/fuzz/fuzz_"$target" "$learnt" "$seeds" -max_total_time="$seconds" \
-    -max_len="$(largest_input "$target")" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64 \
+    -max_len="$(largest_input "$target")" -malloc_limit_mb="$(largest_block "$target")" -timeout=10 -rss_limit_mb=1024 \
     -artifact_prefix="$findings/" -print_final_stats=1 "${options[@]}" > "$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     # A target that ran nothing but its seeds, or nothing at all, has shown nothing.
     if [ "${runs:-0}" -le "$(find "$seeds" -type f | wc -l)" ]; then
       echo "fuzz: $target: only ${runs:-0} inputs ran; see $log" >&2
-      failed=1
-    else
-      echo "fuzz: $target: $seconds s, $runs inputs, no finding"
+      return 1
     fi
+    echo "fuzz: $target: $seconds s, $runs inputs, no finding"
   else
-    failed=1
     echo "fuzz: $target: a finding; the end of $log:" >&2
     grep -v '^#' "$log" | tail -n 60 >&2
     echo "again with: build/fuzz/tests/fuzz/fuzz_$target $findings/<file>" >&2
+    return 1
   fi
-done
-exit $failed
+}
+
+export -f fuzz_one largest_input largest_block
+printf '%s\n' "${targets[@]}" | xargs -P "${MPLUS_FUZZ_JOBS:-2}" -I{} bash -c 'fuzz_one "$@"' _ {} "$seconds" || exit 1

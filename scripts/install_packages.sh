@@ -2,7 +2,7 @@
 # Installs the Debian packages of the named groups (scripts/packages.txt) that are missing; touches apt only then.
 # Without root and without sudo it prints the exact line to type and ends with 1.
 set -eu
-usage="usage: scripts/install_packages.sh build|test..."
+usage="usage: scripts/install_packages.sh build|train|test..."
 here=$(cd "$(dirname "$0")" && pwd)
 
 case "${1:-}" in

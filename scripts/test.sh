@@ -6,7 +6,7 @@ usage="usage: scripts/test.sh [--quick | --all]
   --quick  release build and its tests only
   --all    also the suite under ThreadSanitizer, and clang-tidy
 environment: CI=true             nothing may be missing
-             MPLUS_FUZZ_SECONDS  time for each fuzz target (default 20)"
+             MPLUS_FUZZ_SECONDS  time for each fuzz target (default 15)"
 here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here" || exit 1
 
@@ -48,14 +48,14 @@ build_trainer() { # its tests hold it against the mplus of the release build
     cmake --build --preset train -j "$jobs" --target train_test train_model_test train_processes_test mplus-train
 }
 
-run_tests() { # PRESET [CTEST OPTION…]
-  local preset=$1
-  shift
-  ctest --preset "$preset" -j "$jobs" --output-junit "$here/build/test-logs/$preset.xml" "$@" 2>&1 |
+run_tests() { # PRESET LABELS [CTEST OPTION…]: all but tests with one of these labels
+  local preset=$1 without=$2
+  shift 2
+  ctest --preset "$preset" -LE "^($without)\$" -j "$jobs" --output-junit "$here/build/test-logs/$preset.xml" "$@" 2>&1 |
     tee "build/test-logs/$preset.log"
 }
 
-build_and_test() { # PRESET TITLE [CTEST OPTION…]
+build_and_test() { # PRESET TITLE LABELS [CTEST OPTION…]
   local preset=$1 title=$2
   shift 2
   check "$title: build" build "$preset" && check "$title: tests" run_tests "$preset" "$@"
@@ -64,7 +64,7 @@ build_and_test() { # PRESET TITLE [CTEST OPTION…]
 # The engine does without torch, so a server that does not give it away is no reason to fail.
 test_trainer() {
   if scripts/fetch_torch.sh; then
-    check "trainer: build" build_trainer && check "trainer: tests" run_tests train
+    check "trainer: build" build_trainer && check "trainer: tests" run_tests train long
   else
     echo "WARNING: no libtorch, so the trainer is neither built nor tested." >&2
     summary+=("trainer                                        SKIPPED: no libtorch")
@@ -85,24 +85,26 @@ model_tests_ran() {
 }
 
 tidy() {
-  find core io kernels memory model engine store eval cli -name '*.cpp' -print0 |
+  find mplus -path mplus/train -prune -o -name '*.cpp' -print0 |
     xargs -0 -r -n 4 -P "$jobs" clang-tidy-14 --quiet -p build/clang-warnings --warnings-as-errors='*'
 }
 
-check "packages" scripts/install_packages.sh build test || exit 1
+check "packages" scripts/install_packages.sh build train test || exit 1
 check "default model" fetch_model
-build_and_test release "release (g++)"
+build_and_test release "release (g++)" long
 check "model tests ran" model_tests_ran
 if [ "$extent" != quick ]; then
   check "format" scripts/check_format.sh
+  check "size of the tree" python3 scripts/check_tree.py --self-test
+  check "rooms" python3 scripts/check_rooms.py --self-test
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
-  build_and_test asan "ASan + UBSan" -LE slow -E '^DefaultModel[.]' # minutes each there; the release run has them
+  build_and_test asan "ASan + UBSan" "long|slow" -E '^DefaultModel[.]' # minutes each there; the release run has them
   check "clang: build, for its warnings" build clang-warnings
   test_trainer
-  check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-20}"
+  check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-15}"
 fi
 if [ "$extent" = all ]; then
-  build_and_test tsan "TSan" -LE "model|slow" # half an hour
+  build_and_test tsan "TSan" "long|model|slow" # half an hour
   check "clang-tidy" tidy
 fi
 

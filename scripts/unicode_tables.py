@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Writes io/unicode_ranges.cpp: the letters and numbers of Unicode 16.
+"""Writes io/pretokenizer/unicode_ranges.cpp: the letters and numbers of Unicode 16.
 
 That is the version of the regular expressions inside Hugging Face's tokenizers. The tables are ours, and not the
 system library's, so that a text gives the same tokens on every machine, whatever library it has.
 
-    pip install unicodedata2==16.0.0 && python3 scripts/unicode_tables.py io/unicode_ranges.cpp
+    pip install unicodedata2==16.0.0 && python3 scripts/unicode_tables.py io/pretokenizer/unicode_ranges.cpp
 """
 import sys
 
 import unicodedata2
 
 HEAD = """// Made by scripts/unicode_tables.py from Unicode {version}. Do not edit.
-#include "mplus/io/unicode_ranges.h"
+#include "mplus/io/pretokenizer/unicode_ranges.h"
 
 namespace mplus::io {{
 namespace {{

@@ -11,7 +11,7 @@ mv "$work/first" "$work/moved" # nothing in the tree may depend on where it was 
 cd "$work"
 moved/bin/mplus --version
 MPLUS_HOME=$work/home moved/bin/mplus model list | tee list.txt
-grep -A 1 "^$work/moved/bin/../share/mplus/models\|^$work/moved/share/mplus/models" list.txt | grep -q smollm2-135m-mplus
+grep -A 2 "^$work/moved/bin/../share/mplus/models\|^$work/moved/share/mplus/models" list.txt | grep -q smollm2-135m-mplus
 
 cp -r "$source/examples/cpp" example
 cmake -S example -B example-build -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release \

@@ -131,6 +131,7 @@ def with_metadata(source, target, **fields):
     (size,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + size])
     header["__metadata__"] |= fields
+    header["__metadata__"].pop("checksum.metadata", None)  # as older programs write it
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     Path(target).write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size:])

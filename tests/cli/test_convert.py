@@ -1,4 +1,5 @@
 """Conversions: there and back again, without loss where the types allow it."""
+import json
 import struct
 
 from program import DATA, ROOT, ProgramTest, TinyModelTest, main, read_safetensors, story
@@ -46,6 +47,31 @@ class Published(ProgramTest):
         self.error("convert", self.folder / "nothing", "new", "--to", "base")
         self.error("convert", MODEL, "new", "--to", "published", "--dtype", "int8", expect=2)
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["file", "there"])
+
+
+class OtherArchitectures(ProgramTest):
+    """Qwen2 and Qwen3: biases and norms of heads go along."""
+
+    def test_a_folder_is_copied_exactly(self):
+        for name in ("qwen2", "qwen3"):
+            self.report("convert", DATA / "golden/qwen" / name, name, "--to", "base")
+            before, after = (read_safetensors(folder / "model.safetensors")[0]
+                             for folder in (DATA / "golden/qwen" / name, self.folder / name))
+            self.assertEqual(before, after)
+            self.assertEqual(json.loads((self.folder / name / "config.json").read_text())["model_type"], name)
+
+    def test_a_copy_says_the_same(self):
+        for name in ("qwen2", "qwen3"):
+            self.report("convert", DATA / "golden/qwen" / name, name, "--to", "base")
+            score = ("score", "--ids", "5,6,70,8,90,10,11", "-m")
+            self.assertEqual(self.report(*score, DATA / "golden/qwen" / name), self.report(*score, self.folder / name))
+
+    def test_inspect_names_what_is_special(self):
+        two, three = (self.report("inspect", DATA / f"golden/qwen/{name}.gguf") for name in ("qwen2", "qwen3"))
+        self.assertEqual((two["architecture"], two["attention_bias"], two["head_norms"]), ("qwen2", True, False))
+        self.assertEqual((three["architecture"], three["attention_bias"], three["head_norms"]), ("qwen3", False, True))
+        self.assertEqual({row["type"] for row in two["types"]}, {"F32", "Q4_K", "Q5_K", "Q6_K"})
+        self.assertEqual({row["type"] for row in three["types"]}, {"F32", "Q4_K", "Q5_0", "Q5_K", "Q6_K"})
 
 
 class Deltas(ProgramTest):

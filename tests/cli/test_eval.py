@@ -29,7 +29,8 @@ class Evaluation(TinyModelTest):
         self.file("passages.jsonl", "".join(json.dumps({"context": story(20, 90 + n)}) + "\n" for n in range(200)))
 
     def arguments(self, *more, report="out", task="retention", threads=2):
-        return ("eval", task, "--data", "data.jsonl", "--distractors", "books.jsonl", "--distractors", "passages.jsonl",
+        among_others = ("--distractors", "books.jsonl", "--distractors", "passages.jsonl")
+        return ("eval", task, "--data", "data.jsonl", *(() if task in ("lm-loss", "base", "needle") else among_others),
                 "--report", report, *more, *self.model[:-1], threads)
 
     def evaluate(self, *more, report="out", task="retention", threads=2):
@@ -329,6 +330,11 @@ class Refused(Evaluation):
         for words in [("eval",), ("eval", "nosuchtask"), ("eval", "report"), ("eval", "compare", "a"),
                       ("eval", "retention", "--distances", "x"), ("eval", "retention", "--protocol", "both")]:
             self.error(*words, expect=2)
+        for task, option, value, owner in [("mixed", "--start", "full", "retention"), ("mixed", "--form", "paper", "retention"),
+                                           ("twice", "--depths", "5", "needle"), ("cost", "--distances", "3", "lm-loss")]:
+            message = self.error("eval", task, option, value, expect=2)
+            self.assertIn(f"{option}: it would do nothing in {task}", message)
+            self.assertIn(owner, message)
         message = self.error(*self.arguments("--columns", "stm,nosuch"))
         self.assertIn("nosuch", message)
         self.assertIn("closed-book", message)

@@ -20,16 +20,19 @@ FAULTS = os.environ.get("MPLUS_FAULTS", "")
 
 @unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")
 class Faults(SessionTest):
-    def run_with(self, fault, *arguments, stdin=b""):
-        """The program with a fault; (exit code, standard output, number of file operations)."""
+    def run_with(self, fault, *arguments, stdin=b"", log=False):
+        """The program with a fault; (exit code, standard output, number of file operations). `log`: standard error goes
+        to a file on the same disk."""
         count = self.folder / "count"
         count.unlink(missing_ok=True)
         environment = self.environment | {
             "LD_PRELOAD": FAULTS, "MPLUS_FAULT_FOLDER": str(self.home), "MPLUS_FAULT": fault, "MPLUS_FAULT_COUNT": str(count),
             "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
-        done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=TIMEOUT,
-                              cwd=self.folder, env=environment)
-        said = done.stdout[-800:] + done.stderr[-2000:]
+        with open(self.home / "log" if log else self.folder / "log", "w+b") as errors:
+            done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, stdout=subprocess.PIPE, stderr=errors,
+                                  timeout=TIMEOUT, cwd=self.folder, env=environment)
+            errors.seek(0)
+            said = done.stdout[-800:] + errors.read()[-2000:]
         self.assertIn(done.returncode, (0, 1, -9), said)
         self.assertNotIn(b"terminate called", said)
         return done.returncode, done.stdout, int(count.read_text()) if count.exists() else 0
@@ -56,6 +59,7 @@ class Faults(SessionTest):
 
     def prepare(self):
         self.remember(self.file("a.txt", story(500, 1)))
+        self.remember(*[self.file(f"note{i}.txt", story(4, 20 + i)) for i in range(6)], "--flush")
         self.remember(self.file("b.txt", story(300, 2)))
         self.answers(["Where is the lamp?", "And the boat?"])
         self.session("fork", "default", "copy")
@@ -68,6 +72,7 @@ class Faults(SessionTest):
         yield "remember", ("remember", long_text, *self.model), True
         yield "small documents", ("remember", *small, "--flush", *self.model), True
         yield "forget", ("session", "forget", "default", self.folder / "a.txt", *self.model), False
+        yield "forget a note", ("session", "forget", "default", self.folder / "note2.txt", *self.model), False
         yield "forget exactly", ("session", "forget", "default", self.folder / "a.txt", "--exact", *self.model), False
         yield "undo", ("session", "undo", "default", "-n", "2", *self.model), False
         yield "fork", ("session", "fork", "default", "second"), False
@@ -146,15 +151,15 @@ class Faults(SessionTest):
         before_copy = self.keep("before")
         before = self.sessions()
         chance = random.Random(7)
-        for kind in ("full", "error"):
+        for kind in ("full", "error"):  # of the disk with the log, too: what cannot be said must not matter
             for name, command, continues in self.steps():
                 self.restore(before_copy)
-                _, _, operations = self.run_with("", *command)
+                _, _, operations = self.run_with("", *command, log=True)
                 after = self.sessions()
                 for moment in sorted(chance.sample(range(1, operations + 1), min(2, operations))):
                     with self.subTest(name, kind=kind, operation=moment, of=operations):
                         self.restore(before_copy)
-                        code, _, _ = self.run_with(f"{kind}:{moment}", *command)
+                        code, _, _ = self.run_with(f"{kind}:{moment}", *command, log=True)
                         found = self.sessions()
                         if continues:
                             self.run_program(*command)
@@ -173,6 +178,25 @@ class SmallDisk(SessionTest):
         if mounted.returncode != 0:
             self.skipTest("mounting is not allowed here")
         self.addCleanup(subprocess.run, ["umount", str(self.home)], check=True)
+
+    def test_a_session_can_be_deleted_and_that_makes_room(self):
+        subprocess.run(["mount", "-o", "remount,size=8m", str(self.home)], check=True)
+        self.remember(self.file("kept.txt", story(20)), "--session", "kept")
+        self.remember(self.file("a.txt", story(12000)))
+        filler = self.home / "filler"
+        with filler.open("wb", buffering=0) as out:
+            try:
+                while out.write(b"x" * 512):
+                    pass
+            except OSError:
+                pass
+        used = shutil.disk_usage(self.home)
+        self.assertEqual(used.free, 0)
+        self.session("delete", "default")
+        self.assertGreater(shutil.disk_usage(self.home).free, 100_000)
+        filler.unlink()
+        self.assertEqual([s["name"] for s in self.report("session", "list")["sessions"]], ["kept"])
+        self.session("verify")
 
     def test_a_full_disk_is_said_and_nothing_is_lost(self):
         seed, acknowledged = 1, []

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import tiny_model
-from program import ORDINARY_USER, PROGRAM, TinyModelTest, main, read_safetensors, story, with_metadata
+from program import ORDINARY_USER, PROGRAM, ROOT, TinyModelTest, main, read_safetensors, story, with_metadata
 
 
 class SessionTest(TinyModelTest):
@@ -30,7 +30,8 @@ class SessionTest(TinyModelTest):
         self.session("export", name, file, "--no-journal", *self.model)
         tensors, metadata = read_safetensors(self.folder / file)
         (self.folder / file).unlink()
-        metadata.pop("session")
+        for own in ("session", "checksum.metadata"):
+            metadata.pop(own)
         return tensors, metadata
 
     def chat(self, lines, *options, expect=0):
@@ -152,7 +153,7 @@ class Changing(SessionTest):
         done = self.chat([f"/remember {path}", "/sources", "Where?", "/fork kept", "/undo", "/forget notes.md --exact", "/sources",
                           "/undo 9", "/forget nobody", "/fork kept"], expect=1)
         out, errors = done.stdout.decode(), done.stderr.decode()
-        for text in ("notes.md", "session kept is as this one is now", "1 event taken back", "made again without it",
+        for text in ("notes.md", "session kept is as this one is now", "1 event taken back", "the memory without it",
                      "Nothing yet."):
             self.assertIn(text, out)
         for text in ("there are only 0", "no source", "already"):
@@ -286,6 +287,7 @@ class LastingInOneLayer(Lasting):
         for column in ("k", "v", "key", "birth"):
             tensors[f"short_term.0.{column}"] = tensors[f"short_term.1.{column}"]
             metadata[f"checksum.short_term.0.{column}"] = metadata[f"checksum.short_term.1.{column}"]
+        metadata.pop("checksum.metadata")  # as older programs wrote it
         tiny_model.write_safetensors(memory, tensors, metadata)
         self.assertIn("at most 0 expected", self.error("ask", "Where?", "--memory", memory, *self.model))
 
@@ -392,12 +394,27 @@ class Forgetting(SessionTest):
     def test_exactly(self):
         self.forget_and_search(True)
 
+    def test_in_a_chunk_with_others(self):
+        self.remember(self.file("a.txt", story(300, 1)))
+        notes = [self.file(f"{i}.txt", story(3, i)) for i in range(4)] + [self.file("secret plans.txt", "Zanzibar marmalade")]
+        self.remember(*notes, "--flush")
+        self.remember(self.file("b.txt", story(400, 2)))
+        by_name = {s["name"]: s for s in self.shown()["sources"]}
+        self.assertEqual({by_name[str(note)]["first_birth"] for note in notes}, {by_name[str(notes[0])]["first_birth"]})
+        rows = self.rows_of_source(by_name[str(notes[-1])]["id"])
+        needles = {"text": b"Zanzibar marmalade", "name": b"secret plans"} | {f"row {i}": r for i, r in enumerate(sorted(rows))}
+        self.assertGreater(len(rows), 5)
+        self.assertEqual(self.found(needles), set(needles), "the search must find them before")
+        self.session("forget", "default", notes[-1], *self.model)
+        self.assertEqual(self.found(needles), set())
+        self.assertEqual(len(self.rows_of_source(by_name[str(notes[0])]["id"])), len(rows), "as many are in their place")
+
     def test_everywhere(self):
         secret = self.file("secret plans.txt", self.SECRET * 12)
         self.remember(secret)
         self.session("fork", "default", "copy")
         done = self.session("forget", "default", secret, *self.model)
-        self.assertIn(b"still hold the text: copy", done.stdout)
+        self.assertIn(b"still held by   session copy", done.stdout)
         self.assertEqual(self.found({"text": self.SECRET.encode()}), {"text"})
         self.session("forget", "copy", secret, "--everywhere", *self.model)
         self.assertEqual(self.found({"text": self.SECRET.encode(), "name": b"secret plans"}), set())
@@ -417,6 +434,25 @@ class Mistakes(SessionTest):
             self.session("verify", name)
             self.session("delete", name)
         self.assertFalse((self.folder / "etc").exists())
+
+    def test_no_session_is_called_none(self):
+        """`--session none` means no session at all, so none of that name could be asked."""
+        self.remember(self.file("a.txt", story(100, 1)))
+        self.session("export", "default", "carried.safetensors", *self.model)
+        for arguments in (("fork", "default", "none"), ("rename", "default", "none"),
+                          ("import", "none", "carried.safetensors", *self.model)):
+            self.assertIn("--session none", self.error("session", *arguments), arguments)
+        self.assertIn("--session none", self.chat(["/fork none"], expect=1).stderr.decode())
+        self.assertEqual([s["name"] for s in self.report("session", "list")["sessions"]], ["default"])
+        # One that an earlier version made can be given another name.
+        shutil.rmtree(self.home)
+        shutil.copytree(ROOT / "tests/data/store_v1", self.home)
+        database = sqlite3.connect(self.home / "sessions.db")
+        database.execute("UPDATE sessions SET name = 'none'")
+        database.commit()
+        database.close()
+        self.session("rename", "none", "found again")
+        self.assertEqual([s["name"] for s in self.report("session", "list")["sessions"]], ["found again"])
 
     def test_one_writer(self):
         process = self.start("remember", self.file("long.txt", story(600000, 3)), *self.model)

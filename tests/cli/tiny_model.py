@@ -6,7 +6,7 @@ import shutil
 import struct
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD, FFN, VOCAB = 2, 32, 2, 1, 16, 64, 49152
-K, N, K0, C, W, RETRIEVER, RANK = 8, 32, 16, 32, 64, 8, 4
+K, N, K0, M, C, W, RETRIEVER, RANK = 8, 32, 16, 153600, 32, 64, 8, 4
 SPECIAL_TOKENS = 17  # the first ids; their rows are zero, so that noise does not end every text at once
 
 
@@ -89,7 +89,7 @@ def write_delta(path, memory_layers=None):
                          f"{prefix}self_attn.{head}.2.weight": noise.bf16(RETRIEVER, 2 * RETRIEVER)}
             if memory_layers is None or layer in memory_layers:
                 tensors |= retriever
-    sizes = {"K": K, "N": N, "K0": K0, "M": 153600, "C": C, "W": W, "d_r": RETRIEVER, "r": RANK, "alpha": 8}
+    sizes = {"K": K, "N": N, "K0": K0, "M": M, "C": C, "W": W, "d_r": RETRIEVER, "r": RANK, "alpha": 8}
     words = {"recall": "consensus", "prompt": "Question: {q}\\nAnswer:", "stop": "\\n", "chunk_form": "filled",
              "chat_trained": "false", "base": "tiny"}
     if memory_layers is not None:

@@ -12,7 +12,7 @@ namespace mplus {
 namespace {
 
 TEST(DType, NamesRoundTrip) {
-  for (int i = 0; i <= static_cast<int>(DType::q4_1); ++i) {
+  for (int i = 0; i <= static_cast<int>(DType::q6_k); ++i) {
     const auto t = static_cast<DType>(i);
     EXPECT_EQ(dtype_from_name(dtype_name(t)), t);
   }

@@ -27,6 +27,21 @@ class FileTest : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(FileTest, AMappingIsKnownByItsAddressesWhileItLives) {
+  std::vector<std::shared_ptr<const MappedFile>> maps;
+  for (const char* name : {"a", "b", "c"}) {
+    std::ofstream(folder_ / name) << std::string(5000, 'x');
+    maps.push_back(MappedFile::open(folder_ / name));
+  }
+  const std::byte* begin = maps[1]->bytes().data();
+  EXPECT_EQ(mapped_file_at(begin), (folder_ / "b").string());
+  EXPECT_EQ(mapped_file_at(begin + 4999), (folder_ / "b").string());
+  EXPECT_EQ(mapped_file_at(&maps), nullptr);
+  maps.erase(maps.begin() + 1);
+  EXPECT_EQ(mapped_file_at(begin), nullptr);
+  EXPECT_EQ(mapped_file_at(maps[1]->bytes().data()), (folder_ / "c").string());
+}
+
 TEST_F(FileTest, AtomicFileReplacesOnlyOnCommit) {
   const fs::path path = folder_ / "a";
   std::ofstream(path) << "old";

@@ -1,10 +1,10 @@
 // The token loop allocates nothing: every new and delete of this program is counted.
 #include <gtest/gtest.h>
 
-#include "../kernels/counting_new.h"
-#include "mplus/engine/reading.h"
-#include "mplus/engine/sampler.h"
-#include "tiny_engine.h"
+#include "mplus/engine/answer/reading.h"
+#include "mplus/engine/answer/sampler.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/kernels/counting_new.h"
 
 namespace mplus::engine {
 namespace {

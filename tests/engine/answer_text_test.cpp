@@ -1,8 +1,8 @@
-#include "mplus/engine/answer_text.h"
+#include "mplus/engine/answer/answer_text.h"
 
 #include <gtest/gtest.h>
 
-#include "../io/tokenizer_fixtures.h"
+#include "tests/io/tokenizer/tokenizer_fixtures.h"
 
 namespace mplus::engine {
 namespace {

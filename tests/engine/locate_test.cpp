@@ -49,6 +49,15 @@ TEST_F(LocateTest, OptionThenEnvironmentThenDefault) {
   EXPECT_FALSE(locate_model(standard.string(), "", false).delta);
 }
 
+TEST_F(LocateTest, TheLargerModelByNameWithItsDelta) {
+  const fs::path model = add(kQwenCoderFile), delta = add(kQwenCoderDelta);
+  EXPECT_EQ(locate_model(kQwenCoderName, "").model, model);
+  EXPECT_EQ(locate_model(kQwenCoderName, "").delta, delta);
+  EXPECT_EQ(locate_model(model.string(), "").delta, delta);
+  EXPECT_FALSE(locate_model(kQwenCoderName, "none").delta);
+  EXPECT_FALSE(locate_model(kQwenCoderName, "", false).delta);
+}
+
 TEST_F(LocateTest, WhatIsMissingIsNamedWithThePlacesSearched) {
   try {
     locate_model("nothing.gguf", "");

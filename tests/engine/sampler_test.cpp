@@ -1,9 +1,11 @@
-#include "mplus/engine/sampler.h"
+#include "mplus/engine/answer/sampler.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
+#include <random>
 
 #include "mplus/core/error.h"
 
@@ -23,6 +25,35 @@ TEST(Sampler, GreedyTakesTheBestAndTheLowerIdOnATie) {
   EXPECT_EQ(greedy(kLogits), 1);
   Sampler sampler({}, 5);
   EXPECT_EQ(sampler.pick(kLogits, {}, 0, 0), 1);
+}
+
+// Under ASan: whatever a damaged model gives, the token is one of the vocabulary.
+TEST(Sampler, StaysInsideWhateverTheLogitsAre) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kValues[] = {
+      std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity, 0.0f, -3.5f, 3e38f, -3e38f, 1e-45f};
+  std::mt19937 random(3);
+  for (const std::size_t vocab : {1u, 2u, 17u, 300u})
+    for (int round = 0; round < 200; ++round) {
+      // Of all kinds of values, of two, or of one.
+      const unsigned kinds = round % 3 == 0 ? 8 : round % 3 == 1 ? 2 : 1;
+      const unsigned first = random() % 8;
+      std::vector<float> logits(vocab);
+      for (float& logit : logits) logit = kValues[(first + random() % kinds) % 8];
+      const io::TokenId last = static_cast<io::TokenId>(vocab) - 1;
+      const std::vector<io::TokenId> recent{0, last, 0};
+      for (const float temperature : {0.0f, 1e-30f, 1.0f, 1e30f}) {
+        SamplingOptions options{.temperature = temperature};
+        options.top_k = static_cast<std::int64_t>(random() % 3) * 5;
+        options.top_p = random() % 2 == 0 ? 1.0f : 1e-6f;
+        options.min_p = random() % 2 == 0 ? 0.0f : 0.9f;
+        options.repetition_penalty = random() % 2 == 0 ? 1.0f : 1e-30f;
+        Sampler sampler(options, static_cast<std::int64_t>(vocab));
+        const io::TokenId id = sampler.pick(logits, recent, static_cast<std::uint32_t>(round), 0);
+        ASSERT_GE(id, 0);
+        ASSERT_LE(id, last);
+      }
+    }
 }
 
 TEST(Sampler, FrequenciesFollowTheSoftmax) {

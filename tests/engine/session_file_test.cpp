@@ -1,5 +1,5 @@
 // Saving, loading, and files that lie.
-#include "mplus/engine/session_file.h"
+#include "mplus/engine/files/session_file.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
 #include "mplus/engine/session.h"
-#include "mplus/io/hash.h"
-#include "tiny_engine.h"
+#include "mplus/io/text/hash.h"
+#include "tests/engine/tiny_engine.h"
 
 namespace mplus::engine {
 namespace {
@@ -191,10 +191,15 @@ TEST_F(SessionFileTest, LiesWithGoodChecksumsAreRefused) {
   with("sources", 2, 9);
   with("update.spans", 0, 5);
   with("update.spans", 2, 1 << 20);
+  with("update.spans", 3, -1);
+  with("update.spans", 4, std::numeric_limits<std::int64_t>::max());
   with("update.ends", 0, 77);
   with("window.tokens", 0, 300);
   with("window.tokens", 0, -1);
   with("window.tokens", 1, 2);
+  with("window.tokens", 2, -1);
+  with("window.tokens", 2, std::numeric_limits<std::int64_t>::max());
+  with("expiry", 0, std::numeric_limits<std::int64_t>::max());
   with("short_term.0.birth", 0, 1'000'000);
   with("long_term.1.birth", 0, std::numeric_limits<std::int64_t>::min());
 }

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "tiny_engine.h"
+#include "tests/engine/tiny_engine.h"
 
 namespace mplus::engine {
 namespace {
@@ -329,6 +329,33 @@ TEST(Session, CancelAndProgress) {
   GenerateOptions options;
   options.cancel = &cancel;
   EXPECT_EQ(session.generate_ids(random_ids(4, 1), options).reason, StopReason::cancelled);
+}
+
+TEST(Session, APromptIsStoppedInTheMiddle) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(1500, 1), "text");
+  const auto next = next_tokens(session);
+  std::atomic<bool> cancel{false};
+  std::vector<std::int64_t> layers;
+  model::ReadTaps taps;
+  taps.hidden = [&](std::int64_t layer, std::span<const float>) {
+    layers.push_back(layer);
+    cancel = layer == 1;
+  };
+  GenerateOptions options;
+  options.cancel = &cancel;
+  options.taps = &taps;
+  const Answer answer = session.generate_ids(random_ids(40, 2), options);
+  EXPECT_EQ(answer.reason, StopReason::cancelled);
+  EXPECT_TRUE(answer.tokens.empty());
+  EXPECT_EQ(layers, (std::vector<std::int64_t>{0, 1}));
+  // A prompt longer than the window is written first, and not even that when it is stopped before.
+  layers.clear();
+  cancel = true;
+  EXPECT_EQ(session.generate_ids(random_ids(9000, 2), options).reason, StopReason::cancelled);
+  EXPECT_TRUE(layers.empty());
+  EXPECT_EQ(next_tokens(session), next) << "nothing stays behind, in the session or in the engine";
 }
 
 TEST(Session, SenselessRequestsAreRejected) {

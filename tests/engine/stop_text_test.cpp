@@ -1,4 +1,4 @@
-#include "mplus/engine/stop_text.h"
+#include "mplus/engine/answer/stop_text.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/engine/session.h"
-#include "mplus/io/llama2c.h"
+#include "mplus/io/weights/llama2c.h"
 
 namespace mplus::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "tiny_engine.h"
+#include "tests/engine/tiny_engine.h"
 
 namespace mplus::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "mplus/engine/turn_choice.h"
+#include "mplus/engine/answer/turn_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "../io/tokenizer_fixtures.h"
+#include "tests/io/tokenizer/tokenizer_fixtures.h"
 
 namespace mplus::engine {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "expect_error.h"
 #include "mplus/engine/session.h"
+#include "tests/eval/expect_error.h"
 
 namespace mplus::eval {
 namespace {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "expect_error.h"
 #include "mplus/eval/data/fillers.h"
 #include "mplus/eval/task/retention_plan.h"
-#include "temporary_file.h"
+#include "tests/eval/expect_error.h"
+#include "tests/eval/temporary_file.h"
 
 namespace mplus::eval {
 namespace {

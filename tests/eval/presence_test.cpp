@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../engine/tiny_engine.h"
+#include "tests/engine/tiny_engine.h"
 
 namespace mplus::eval {
 namespace {

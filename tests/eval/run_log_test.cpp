@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "expect_error.h"
 #include "mplus/core/file.h"
 #include "mplus/eval/report/report.h"
 #include "mplus/eval/report/results.h"
-#include "temporary_file.h"
+#include "tests/eval/expect_error.h"
+#include "tests/eval/temporary_file.h"
 
 namespace mplus::eval {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "expect_error.h"
-#include "temporary_file.h"
+#include "tests/eval/expect_error.h"
+#include "tests/eval/temporary_file.h"
 
 namespace mplus::eval {
 namespace {

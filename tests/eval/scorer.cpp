@@ -4,7 +4,7 @@
 
 #include "mplus/eval/metric/answer_score.h"
 #include "mplus/eval/metric/porter.h"
-#include "mplus/io/json.h"
+#include "mplus/io/text/json.h"
 
 int main() {
   std::string line;

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "accept.h"
-#include "mplus/io/model_config.h"
+#include "mplus/io/config/model_config.h"
+#include "tests/fuzz/accept.h"
 
 // What is accepted is written and read again: a configuration that passes once must always pass.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,8 +1,8 @@
-#include "accept.h"
-#include "mplus/io/dequantise.h"
-#include "mplus/io/gguf.h"
-#include "mplus/io/model_config.h"
-#include "mplus/io/tokenizer.h"
+#include "mplus/io/config/model_config.h"
+#include "mplus/io/gguf/gguf.h"
+#include "mplus/io/tokenizer/tokenizer.h"
+#include "mplus/io/weights/dequantise.h"
+#include "tests/fuzz/accept.h"
 
 namespace mplus::io::test {
 namespace {

@@ -1,7 +1,7 @@
-#include "accept.h"
-#include "mplus/io/dequantise.h"
-#include "mplus/io/memory_config.h"
-#include "mplus/io/safetensors.h"
+#include "mplus/io/config/memory_config.h"
+#include "mplus/io/weights/dequantise.h"
+#include "mplus/io/weights/safetensors.h"
+#include "tests/fuzz/accept.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace mplus::io;

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "accept.h"
-#include "mplus/io/tokenizer.h"
+#include "mplus/io/tokenizer/tokenizer.h"
+#include "tests/fuzz/accept.h"
 
 // A byte 0xff, which no JSON holds, ends the file; what follows it is the text to cut.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

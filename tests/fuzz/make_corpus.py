@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora under tests/fuzz/corpus: tiny files of each format, valid and nearly so.
+"""Writes the seed corpora under tests/fuzz/corpus: tiny files of each format, valid and nearly so; those of a memory's
+files come from make_memory_corpus.py, which needs the program.
 
 Run it again after a format changes; findings of the fuzzer that were fixed are kept beside the seeds under their own
 names (finding_*), which this script leaves alone."""
 import json
+import lzma
 import pathlib
 import struct
 
@@ -113,8 +115,17 @@ def gguf_seeds():
     write("gguf", "tokenizer", gguf({**shape, **words}, weights))
     write("gguf", "rope_freqs", gguf(shape, {**weights, "rope_freqs.weight": (0, [8], divisors)}))
     for name, kind, size in (("f32", 0, 128), ("f16", 1, 64), ("q4_0", 2, 18), ("q4_1", 3, 20), ("q8_0", 8, 34),
-                             ("i8", 24, 32), ("i32", 26, 128), ("i64", 27, 256), ("bf16", 30, 64), ("q6_k", 14, 210)):
+                             ("i8", 24, 32), ("i32", 26, 128), ("i64", 27, 256), ("bf16", 30, 64), ("q5_0", 6, 22),
+                             ("q5_1", 7, 24)):
         write("gguf", name, gguf({}, {"t": (kind, [32], bytes(size))}))
+    for name, kind, size in (("q4_k", 12, 144), ("q5_k", 13, 176), ("q6_k", 14, 210)):
+        write("gguf", name, gguf({}, {"t": (kind, [256], bytes(size))}))
+    write("gguf", "part_of_q6_k", gguf({}, {"t": (14, [32], bytes(210))}))
+    for kind, more in (("qwen2", ("attn_q.bias", "attn_k.bias", "attn_v.bias")),
+                       ("qwen3", ("attn_q_norm.weight", "attn_k_norm.weight"))):
+        write("gguf", kind, gguf({key.replace("llama.", kind + "."): kind if value == "llama" else value
+                                  for key, value in shape.items()},
+                                 {**weights, **{f"blk.0.{name}": (0, [32], bytes(128)) for name in more}}))
     write("gguf", "alignment", gguf({"general.alignment": 64}, {}))
     write("gguf", "values", gguf({"i": -1, "f": 0.5, "b": True, "s": "x", "is": [1, 2], "fs": [1.0], "ss": ["a"]}, {}))
     write("gguf", "tensor_count", gguf({}, {}, tensor_count=2**60))
@@ -160,13 +171,117 @@ def config_seeds():
     write("config", "smollm2", (data / "tokenizers" / "config.json").read_bytes())
     least = {"num_hidden_layers": 1, "hidden_size": 2, "num_attention_heads": 1, "intermediate_size": 1, "vocab_size": 1}
     write("config", "least", json.dumps(least))
+    for kind in ("qwen2", "qwen3"):
+        write("config", kind, json.dumps({**least, "model_type": kind, "use_sliding_window": False}))
     write("config", "rope_parameters", json.dumps({**least, "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}}))
     write("config", "lists", json.dumps({**least, "eos_token_id": [1, 2], "num_tokens": 1, "num_blocks": 2}))
     write("config", "twice", '{"hidden_size":1,"hidden_size":2}')
     write("config", "large", json.dumps({**least, "hidden_size": 2**63}))
 
 
-safetensors_seeds()
-gguf_seeds()
-tokenizer_seeds()
-config_seeds()
+def shards_seeds():
+    body = b"ab"
+    shard = safetensors({"a": entry("I8", [2], 0, 2)}, body)
+
+    def seed(name, weight_map, content=shard):
+        write("shards", name, json.dumps({"metadata": {"total_size": 4}, "weight_map": weight_map}).encode() + b"\xff" + content)
+
+    seed("two", {"a": "1.safetensors", "c": "2.safetensors"})
+    seed("one", {"c": "2.safetensors"})
+    seed("missing", {"a": "3.safetensors"})
+    seed("elsewhere", {"a": "../1.safetensors"})
+    seed("folder", {"a": "folder"})
+    seed("itself", {"a": "."})
+    seed("misplaced", {"a": "2.safetensors", "c": "1.safetensors"})
+    seed("cut", {"a": "1.safetensors"}, shard[:-1])
+    write("shards", "no_map", b"{}")
+
+
+def llama2c_seeds():
+    def model(dim, hidden, layers, heads, kv_heads, vocab, context):
+        d, kv = dim, dim // heads * kv_heads
+        count = abs(vocab) * d * (1 if vocab > 0 else 2) + layers * (2 * d + 2 * d * d + 2 * kv * d + 3 * hidden * d) + d
+        count += context * (dim // heads)
+        return b"\0" + struct.pack("<7i", dim, hidden, layers, heads, kv_heads, vocab, context) + bytes(4 * count)
+
+    def vocabulary(pieces, longest=8):
+        return bytes([len(pieces)]) + struct.pack("<i", longest) + b"".join(
+            struct.pack("<fi", 0.5, len(p)) + p for p in pieces)
+
+    write("llama2c", "model", model(4, 4, 1, 2, 1, 4, 2))
+    write("llama2c", "untied", model(4, 2, 2, 1, 1, -4, 2))
+    write("llama2c", "cut", model(4, 4, 1, 2, 1, 4, 2)[:-4])
+    write("llama2c", "large", b"\0" + struct.pack("<7i", 2**20, 2**22, 2**12, 1, 1, 2**24, 2**20))
+    write("llama2c", "vocabulary", vocabulary([b"<unk>", b"<s>", b"</s>", b"<0x0A>", b" a", b""]))
+    write("llama2c", "too_long", vocabulary([b"a"], longest=0))
+    write("llama2c", "cut_vocabulary", vocabulary([b"abc"])[:-1])
+
+
+def chat_template_seeds():
+    chatml = ("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "
+              "'<|im_start|>system\\nYou are kind<|im_end|>\\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\\n' + "
+              "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}")
+    llama3 = "{{ '<|start_header_id|>' + role + '<|end_header_id|>\n\n' + content | trim + '<|eot_id|>' }}"
+    write("chat_template", "chatml", chatml.encode() + b"\xffHello <|im_end|>\n\xc3\xa9")
+    write("chat_template", "llama3", llama3.encode() + b"\xff  Hello <|eot_id|>  ")
+    write("chat_template", "silent", b"\xffHello")
+    write("chat_template", "unknown", "{{ messages }}")
+    write("chat_template", "config", json.dumps({"bos_token": "<s>", "chat_template": chatml}))
+    write("chat_template", "several", json.dumps({"chat_template": [{"name": "tool_use", "template": "x"},
+                                                                    {"name": "default", "template": llama3}]}))
+    write("chat_template", "wrong_kind", json.dumps({"chat_template": 5}))
+
+
+def json_lines_seeds():
+    lines = (b'{"text":"a","n":1}\n\n{"text":"\xc3\xa9","list":[1,2.5,null,true,{"a":{}}]}\r\n'
+             b'{"question":"Who?","answers":["Ann"]}\n')
+    write("json_lines", "lines", lines)
+    write("json_lines", "unfinished", lines[:-1])
+    write("json_lines", "xz", lzma.compress(lines))
+    write("json_lines", "zst", zstd_raw(lines))
+    write("json_lines", "scalar", b"5\n")
+    write("json_lines", "twice", b'{"a":1,"a":2}\n')
+    write("json_lines", "deep", b'{"a":' + b"[" * 100 + b"\n")
+    write("json_lines", "not_text", b'{"a":"\xff\xfe"}\n')
+
+
+def zstd_frame(blocks, content_size=None):
+    """A frame of blocks (kind, size, bytes): 0 raw, 1 one byte repeated, 2 compressed."""
+    head = b"\x28\xb5\x2f\xfd" + (b"\x00\x58" if content_size is None else b"\xa0" + struct.pack("<I", content_size))
+    body = b""
+    for i, (kind, size, content) in enumerate(blocks):
+        body += struct.pack("<I", size << 3 | kind << 1 | (i + 1 == len(blocks)))[:3] + content
+    return head + body
+
+
+def zstd_raw(text):
+    return zstd_frame([(0, len(text), text)])
+
+
+def unpacked_file_seeds():
+    text = b"what is packed comes out again, " * 4
+    write("unpacked_file", "plain", text)
+    write("unpacked_file", "xz", lzma.compress(text))
+    write("unpacked_file", "xz_crc32", lzma.compress(text, check=lzma.CHECK_CRC32))
+    write("unpacked_file", "xz_twice", lzma.compress(text) * 2)
+    write("unpacked_file", "xz_cut", lzma.compress(text)[:-9])
+    write("unpacked_file", "xz_bomb", lzma.compress(bytes(1 << 22), preset=9))
+    write("unpacked_file", "xz_dictionary", lzma.compress(text, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}]))
+    write("unpacked_file", "zst", zstd_raw(text))
+    write("unpacked_file", "zst_twice", zstd_raw(text) * 2)
+    write("unpacked_file", "zst_cut", zstd_raw(text)[:-9])
+    write("unpacked_file", "zst_bomb", zstd_frame([(1, 1 << 17, b"x")] * 200))
+    write("unpacked_file", "zst_window", b"\x28\xb5\x2f\xfd\x00\xff" + zstd_raw(text)[6:])
+    write("unpacked_file", "empty", b"")
+
+
+def blob_seeds():
+    write("blob", "repeated", zstd_frame([(1, 1 << 16, b"x")], 1 << 16))
+    write("blob", "promised", zstd_frame([(1, 8, b"x")], (1 << 31) - 1))
+    write("blob", "negative_count", zstd_frame([(1, 16, b"\xff")], 16))
+
+
+if __name__ == "__main__":
+    for make in (safetensors_seeds, shards_seeds, gguf_seeds, llama2c_seeds, tokenizer_seeds, chat_template_seeds,
+                 config_seeds, json_lines_seeds, unpacked_file_seeds, blob_seeds):
+        make()

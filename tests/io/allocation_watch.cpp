@@ -1,4 +1,4 @@
-#include "allocation_watch.h"
+#include "tests/io/allocation_watch.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "file_bytes.h"
+#include "tests/io/file_bytes.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 // The token loop allocates nothing: once an operation has run at a size, running it again takes no memory.
-#include "counting_new.h"
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"
-#include "operands.h"
+#include "tests/kernels/counting_new.h"
+#include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
 namespace {

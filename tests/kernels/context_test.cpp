@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "operands.h"
+#include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // A file of its own: where the compiler sees both operators it takes free() for a mismatch.
-#include "counting_new.h"
+#include "tests/kernels/counting_new.h"
 
 #include <atomic>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rope.h"
-#include "operands.h"
+#include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
 namespace {

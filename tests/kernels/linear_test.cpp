@@ -1,13 +1,17 @@
 #include "mplus/kernels/linear.h"
 
 #include "mplus/core/error.h"
-#include "operands.h"
+#include "mplus/io/weights/dequantise.h"
+#include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
 namespace {
 
-constexpr DType kTypes[] = {DType::f32,  DType::f16,  DType::bf16, DType::i8,
-                            DType::q8_0, DType::q4_0, DType::q4_1};
+constexpr DType kTypes[] = {DType::f32,  DType::f16,  DType::bf16, DType::i8,   DType::q8_0, DType::q4_0,
+                            DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k};
+bool has_minimum(DType t) {
+  return t == DType::q4_1 || t == DType::q5_1 || t == DType::q4_k || t == DType::q5_k;
+}
 
 class LinearTest : public IsaTest {};
 MPLUS_FOR_EVERY_ISA(LinearTest);
@@ -39,8 +43,8 @@ std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
 }
 
 // A chain of n fused or separate f32 operations errs by at most (n + 2) * epsilon * Σ|terms|, plus, in fast
-// numerics, Σ |w| * (error of x). Q4_1 there sums scale * q and minimum apart: |scale * q| + |minimum| can be
-// larger than |w|; both are below the block's bound used here.
+// numerics, Σ |w| * (error of x). Types with a minimum sum scale * q and it apart there: |scale * q| +
+// |minimum| can be larger than |w|; both are below the block's bound used here.
 void check_row(const Weights& w, const float* x, const float* out, const float* before, float scale,
                bool integer) {
   const std::vector<double> errors = activation_errors(x, w.cols);
@@ -50,7 +54,7 @@ void check_row(const Weights& w, const float* x, const float* out, const float* 
       const auto weight = static_cast<double>(w.values[static_cast<std::size_t>(o * w.cols + i)]);
       const auto at = static_cast<double>(x[i]);
       exact += weight * at;
-      const double parts = w.dtype == DType::q4_1 ? 2.0 + std::abs(weight) : std::abs(weight);
+      const double parts = has_minimum(w.dtype) ? 2.0 + std::abs(weight) : std::abs(weight);
       magnitude += parts * (std::abs(at) + (integer ? errors[static_cast<std::size_t>(i)] : 0.0));
       if (integer) rounding += std::abs(weight) * errors[static_cast<std::size_t>(i)];
     }
@@ -94,7 +98,10 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
     for (const DType dtype : kTypes)
       for (const Rows rows : {Rows::few, Rows::batched})
         for (const bool accumulate : {false, true}) {
-          for (const Case& c : block_cases) check_case(context, dtype, c, rows, accumulate);
+          for (Case c : block_cases) {
+            if (block_elements(dtype) == kSuperBlock) c.inputs = (c.inputs + 255) / 256 * 256;
+            check_case(context, dtype, c, rows, accumulate);
+          }
           if (is_quantised(dtype)) continue;
           for (const Case& c : plain_cases) check_case(context, dtype, c, rows, accumulate);
         }
@@ -103,9 +110,10 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
 
 // The law of the write pass: a batched row has the same bits alone, among any neighbours, on any threads.
 TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
-  constexpr std::int64_t kInputs = 160, kOutputs = 203, kRows = 75;
+  constexpr std::int64_t kOutputs = 203, kRows = 75;
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
     for (const DType dtype : kTypes) {
+      const std::int64_t kInputs = block_elements(dtype) == kSuperBlock ? 256 : 160;
       Random random(7);
       const Weights w = random_weights(random, dtype, kOutputs, kInputs);
       const std::vector<float> x = random.values(kRows * kInputs);
@@ -130,8 +138,9 @@ TEST_P(LinearTest, OneRowHasTheSameBitsOnAnyThreads) {
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
     for (const DType dtype : kTypes) {
       Random random(8);
-      const Weights w = random_weights(random, dtype, 1030, 576);
-      const std::vector<float> x = random.values(576);
+      const std::int64_t inputs = block_elements(dtype) == kSuperBlock ? 512 : 576;
+      const Weights w = random_weights(random, dtype, 1030, inputs);
+      const std::vector<float> x = random.values(inputs);
       std::vector<float> a(1030), b(1030);
       ThreadPool one(1), three(3);
       Context alone(one, numerics), shared(three, numerics);
@@ -163,6 +172,38 @@ TEST_P(LinearTest, IntegerDotsDoNotSaturate) {
   }
 }
 
+// The same of the types with codes: every bit set, or none where that makes the largest code.
+TEST_P(LinearTest, CodesDoNotSaturate) {
+  ThreadPool pool(1);
+  constexpr std::int64_t kOutputs = 20, kInputs = 512;
+  const std::vector<float> x(2 * kInputs, 127.0f);
+  for (const DType dtype : {DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k})
+    for (const std::byte bits : {std::byte{0}, std::byte{0xff}}) {
+      Random random(1);
+      Weights w = random_weights(random, dtype, kOutputs, kInputs);
+      std::fill(w.bytes.begin(), w.bytes.end(), bits);
+      for (std::size_t b = 0; b < w.bytes.size(); b += block_bytes(dtype)) {
+        const std::uint16_t one = f32_to_f16(1.0f);
+        const bool last = dtype == DType::q6_k;
+        std::memcpy(&w.bytes[b + (last ? block_bytes(dtype) - 2 : 0)], &one, 2);
+        if (has_minimum(dtype)) std::memcpy(&w.bytes[b + 2], &one, 2);
+        if (last) std::memset(&w.bytes[b + 192], 0x80, 16);  // scales of -128
+      }
+      io::dequantise_row(w.values.data(), w.matrix(), 0);
+      double expected = 0;  // integers: exact
+      for (std::int64_t i = 0; i < kInputs; ++i)
+        expected += 127.0 * static_cast<double>(w.values[static_cast<std::size_t>(i)]);
+      Context context(pool, Numerics::fast);
+      std::vector<float> out(2 * kOutputs);
+      for (const std::int64_t T : {1, 2}) {
+        linear(context, out.data(), x.data(), T, w.matrix());
+        for (std::int64_t i = 0; i < T * kOutputs; ++i)
+          ASSERT_EQ(static_cast<double>(out[static_cast<std::size_t>(i)]), expected)
+              << dtype_name(dtype) << ", " << T << " rows";
+      }
+    }
+}
+
 TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
   ThreadPool pool(1);
   Context context(pool, Numerics::fast);
@@ -173,6 +214,30 @@ TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
     std::vector<float> out(5, std::numeric_limits<float>::quiet_NaN());
     linear(context, out.data(), x.data(), 1, w.matrix());
     check_row(w, x.data(), out.data(), nullptr, 1.0f, true);
+  }
+}
+
+// Damaged weights must show: int8 has no NaN, and an input that became an integer would hide it.
+TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
+  ThreadPool pool(2);
+  constexpr std::int64_t kOutputs = 37, kInputs = 256, kRows = 9;
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+    Context context(pool, numerics);
+    for (const DType dtype : kTypes)
+      for (const float bad :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+        for (const std::int64_t T : {std::int64_t{1}, kRows}) {
+          Random random(3);
+          const Weights w = random_weights(random, dtype, kOutputs, kInputs);
+          std::vector<float> x = random.values(T * kInputs);
+          x[static_cast<std::size_t>((T - 1) * kInputs + 40)] = bad;  // the first of its lanes is fine
+          std::vector<float> out(static_cast<std::size_t>(T * kOutputs));
+          linear(context, out.data(), x.data(), T, w.matrix());
+          for (std::int64_t i = 0; i < T * kOutputs; ++i)
+            ASSERT_EQ(std::isfinite(out[static_cast<std::size_t>(i)]), i < (T - 1) * kOutputs)
+                << dtype_name(dtype) << ", row " << i / kOutputs << " of " << T << ", output "
+                << i % kOutputs;
+        }
   }
 }
 

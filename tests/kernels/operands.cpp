@@ -1,4 +1,6 @@
-#include "operands.h"
+#include "tests/kernels/operands.h"
+
+#include "mplus/io/weights/dequantise.h"
 
 namespace mplus::kernels {
 namespace {
@@ -32,6 +34,20 @@ void random_block(Random& random, DType dtype, std::byte* at, float* values) {
   }
 }
 
+// Blocks of random bytes with scales of a size; what they stand for says io, which is held to PyPI's gguf.
+void random_codes(Random& random, Weights& w) {
+  const std::size_t size = block_bytes(w.dtype);
+  for (std::byte& byte : w.bytes) byte = static_cast<std::byte>(random.bits() & 0xff);
+  for (std::size_t at = 0; at < w.bytes.size(); at += size) {
+    const bool super = block_elements(w.dtype) == kSuperBlock;
+    const std::size_t scale = w.dtype == DType::q6_k ? size - 2 : 0;
+    put16(&w.bytes[at + scale], f32_to_f16(random.value(super ? 0.002f : 0.1f)));
+    if (w.dtype != DType::q5_0 && w.dtype != DType::q6_k)
+      put16(&w.bytes[at + 2], f32_to_f16(random.value(super ? 0.02f : 0.5f)));
+  }
+  for (std::int64_t r = 0; r < w.rows; ++r) io::dequantise_row(w.values.data() + r * w.cols, w.matrix(), r);
+}
+
 void random_element(Random& random, Weights& w, std::int64_t row, std::int64_t at) {
   const float x = random.value();
   std::byte* to = w.bytes.data() + at * static_cast<std::int64_t>(block_bytes(w.dtype));
@@ -62,7 +78,9 @@ Weights random_weights(Random& random, DType dtype, std::int64_t rows, std::int6
   w.bytes.resize(static_cast<std::size_t>(rows) * row_bytes(dtype, cols));
   w.values.resize(static_cast<std::size_t>(rows * cols));
   if (dtype == DType::i8) w.row_scales = random.values(rows, 0.02f);
-  if (is_quantised(dtype)) {
+  if (dtype >= DType::q5_0) {
+    random_codes(random, w);
+  } else if (is_quantised(dtype)) {
     for (std::int64_t b = 0; b < rows * cols / 32; ++b)
       random_block(random, dtype, w.bytes.data() + b * static_cast<std::int64_t>(block_bytes(dtype)),
                    w.values.data() + b * 32);

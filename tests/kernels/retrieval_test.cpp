@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operands.h"
+#include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
 namespace {

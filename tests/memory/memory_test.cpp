@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "mplus/core/drops.h"
@@ -23,18 +24,18 @@ Layout small_layout(std::int64_t M = kUnlimited) {
           .keep_hidden = true};
 }
 
-// Rows whose values tell who they are: 1000·layer + birth.
+// Rows whose values tell who they are: 1000·layer + birth, and a half more where they were written again.
 struct Update {
   std::vector<std::vector<float>> hidden, k, v, key;
   std::vector<NewRows> rows;
 
-  Update(const Layout& layout, std::int64_t update, std::int64_t n) {
+  Update(const Layout& layout, std::int64_t update, std::int64_t n, float more = 0) {
     for (std::int64_t l = 0; l < layout.layers; ++l) {
       const auto fill = [&](std::vector<std::vector<float>>& to, std::int64_t width) {
         auto& values = to.emplace_back();
         for (std::int64_t r = 0; r < n; ++r)
           for (std::int64_t i = 0; i < width; ++i)
-            values.push_back(static_cast<float>(1000 * l + update * layout.K + layout.K - n + r));
+            values.push_back(more + static_cast<float>(1000 * l + update * layout.K + layout.K - n + r));
       };
       fill(hidden, layout.hidden);
       fill(k, layout.kv);
@@ -60,8 +61,8 @@ std::vector<std::int64_t> store_births(const Memory& memory, std::int64_t layer)
 }
 
 void expect_rows_say_who_they_are(const Layout& layout, std::int64_t layer, const RowsView& rows,
-                                  std::int64_t r) {
-  const auto value = static_cast<float>(1000 * layer + rows.birth[r]);
+                                  std::int64_t r, float more = 0) {
+  const auto value = more + static_cast<float>(1000 * layer + rows.birth[r]);
   EXPECT_EQ(static_cast<const float*>(rows.k_row(layout, r))[1], value);
   EXPECT_EQ(static_cast<const float*>(rows.v_row(layout, r))[3], value);
   EXPECT_EQ(reinterpret_cast<const float*>(rows.key)[r * layout.retriever], value);
@@ -205,7 +206,10 @@ TEST(Memory, ForgettingTakesExactlyTheChunksRows) {
     const Memory fork = memory;
     const std::set<std::int64_t> chunks{6, 9, 13};
     std::int64_t expected_gone = 0;
-    const std::int64_t gone = memory.forget(chunks);
+    const std::int64_t gone = memory.count(chunks).rows;
+    memory.rewrite(Rewriting(memory.layout(), chunks));
+    EXPECT_EQ(memory.count(chunks).rows, 0);
+    EXPECT_EQ(memory.count(chunks).segments, 0);
     for (std::int64_t l = 0; l < 3; ++l) {
       const auto without = [&](std::vector<std::int64_t> all) {
         std::erase_if(all, [&](std::int64_t b) { return chunks.count(chunk_of(b, 4)) > 0; });
@@ -228,6 +232,52 @@ TEST(Memory, ForgettingTakesExactlyTheChunksRows) {
     EXPECT_EQ(memory.tail_rows(), 0);  // update 13 was the last
     EXPECT_EQ(fork.tail_rows(), 4);
     for (int u = 0; u < 20; ++u) write(memory);  // fills up again and goes on
+    for (std::int64_t l = 0; l < 3; ++l) EXPECT_EQ(memory.short_term(l).n, 10);
+  }
+}
+
+TEST(Memory, RowsWrittenAgainStandWhereTheOthersStood) {
+  for (const std::int64_t M : {kUnlimited, std::int64_t{25}}) {
+    Memory memory(small_layout(M), 7);
+    for (int u = 0; u < 14; ++u) write(memory);
+    const Memory fork = memory;
+    const std::map<std::int64_t, std::int64_t> chunks{{6, 0}, {8, 4}, {9, 2}, {13, 3}};  // and rows of each
+    Rewriting rewriting(memory.layout(), {6});
+    for (const auto& [chunk, n] : chunks)
+      if (n > 0) rewriting.put(chunk, Update(memory.layout(), chunk, n, 0.5f).rows);
+    EXPECT_FALSE(memory.equals(rewriting));
+    memory.rewrite(rewriting);
+    EXPECT_TRUE(memory.equals(rewriting));
+    std::int64_t seen = 0;
+    const auto expect_values = [&](std::int64_t l, const RowsView& rows, std::int64_t r) {
+      const bool again = chunks.count(chunk_of(rows.birth[r], 4)) > 0;
+      seen += again;
+      expect_rows_say_who_they_are(memory.layout(), l, rows, r, again ? 0.5f : 0.0f);
+    };
+    for (std::int64_t l = 0; l < 3; ++l) {
+      const auto left = [&](std::vector<std::int64_t> all) {
+        std::erase_if(all, [&](std::int64_t b) {
+          const auto chunk = chunks.find(chunk_of(b, 4));
+          return chunk != chunks.end() && b % 4 < 4 - chunk->second;
+        });
+        return all;
+      };
+      EXPECT_EQ(births(memory.short_term(l)), left(births(fork.short_term(l))));
+      EXPECT_EQ(store_births(memory, l), left(store_births(fork, l)));
+      EXPECT_EQ(memory.long_term().size(l), static_cast<std::int64_t>(store_births(memory, l).size()));
+      for (std::int64_t r = 0; r < memory.short_term(l).n; ++r) expect_values(l, memory.short_term(l), r);
+      memory.long_term().for_each(
+          l, [&](RowId id, std::int64_t) { expect_values(l, memory.long_term().rows_of(l, id), id.row); });
+      fork.long_term().for_each(l, [&](RowId id, std::int64_t) {
+        expect_rows_say_who_they_are(fork.layout(), l, fork.long_term().rows_of(l, id), id.row);
+      });
+      for (std::int64_t r = 0; r < fork.short_term(l).n; ++r)
+        expect_rows_say_who_they_are(fork.layout(), l, fork.short_term(l), r);
+      ASSERT_EQ(memory.tail(l).size(), 3u * 6);  // update 13 was the last
+      EXPECT_EQ(memory.tail(l)[0], 0.5f + static_cast<float>(1000 * l + 53));
+    }
+    EXPECT_GT(seen, 9);
+    for (int u = 0; u < 20; ++u) write(memory);
     for (std::int64_t l = 0; l < 3; ++l) EXPECT_EQ(memory.short_term(l).n, 10);
   }
 }

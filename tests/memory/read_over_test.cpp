@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "search_fixture.h"
+#include "tests/memory/search_fixture.h"
 
 namespace mplus::memory {
 namespace {

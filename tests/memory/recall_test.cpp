@@ -1,5 +1,5 @@
 // The rules of recall, and the laws they keep.
-#include "mplus/memory/recall.h"
+#include "mplus/memory/recall/recall.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "mplus/core/thread_pool.h"
-#include "mplus/memory/recall.h"
-#include "mplus/memory/search.h"
+#include "mplus/memory/recall/recall.h"
+#include "mplus/memory/recall/search.h"
 
 namespace mplus::memory {
 

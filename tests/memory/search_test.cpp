@@ -1,11 +1,11 @@
 // Search in two levels, and the index behind it.
-#include "mplus/memory/search.h"
+#include "mplus/memory/recall/search.h"
 
 #include <functional>
 #include <set>
 #include <tuple>
 
-#include "search_fixture.h"
+#include "tests/memory/search_fixture.h"
 
 namespace mplus::memory {
 namespace {
@@ -142,7 +142,7 @@ TEST_F(SearchTest, WhatIsForgottenNeverComesBack) {
     std::set<std::int64_t> chunks;
     for (const auto& rows : found.rows)
       for (const RecalledRow& row : rows) chunks.insert(chunk_of(row.birth, kK));
-    memory.forget(chunks);
+    memory.rewrite(Rewriting(memory.layout(), chunks));
     const Result again = recall(memory, RecallRule::consensus, options(4, 8, 3));
     for (const auto& rows : again.rows)
       for (const RecalledRow& row : rows) EXPECT_FALSE(chunks.contains(chunk_of(row.birth, kK)));
@@ -259,7 +259,15 @@ TEST_F(SearchTest, IndexIsSharedByForksUntilTheyWrite) {
   write(fork, 2, 9);
   expect_index_as_anew(memory);
   expect_index_as_anew(fork);
-  fork.forget({3, 4});
+  fork.rewrite(Rewriting(fork.layout(), {3, 4}));
+  expect_index_as_anew(memory);
+  expect_index_as_anew(fork);
+  // Other keys under the same numbers.
+  const std::vector<float> other(kK * kWidth, 0.25f);
+  const std::vector<NewRows> rows(kLayers, {other.data(), other.data(), other.data(), other.data(), kK});
+  Rewriting again(memory.layout());
+  for (std::int64_t chunk = 5; chunk < 9; ++chunk) again.put(chunk, rows);
+  memory.rewrite(again);
   expect_index_as_anew(memory);
   expect_index_as_anew(fork);
 }

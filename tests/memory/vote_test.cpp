@@ -1,4 +1,4 @@
-#include "mplus/memory/vote.h"
+#include "mplus/memory/recall/vote.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
-#include "mplus/io/safetensors.h"
-#include "tiny_model.h"
+#include "mplus/io/weights/safetensors.h"
+#include "tests/model/tiny_model.h"
 
 namespace mplus::model {
 namespace {
@@ -32,14 +32,15 @@ class LoadTest : public ::testing::Test {
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("mplus_load_test_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
-    fs::copy_file(kGolden + "mplus_read/model/config.json", folder_ / "config.json",
-                  fs::copy_options::overwrite_existing);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   // The golden model with one tensor left out, renamed or reshaped.
-  void write_model(const std::function<bool(io::TensorData&)>& keep) {
-    const auto file = io::Safetensors::open(kGolden + "mplus_read/model");
+  void write_model(const std::function<bool(io::TensorData&)>& keep,
+                   const std::string& model = "mplus_read/model") {
+    fs::copy_file(kGolden + model + "/config.json", folder_ / "config.json",
+                  fs::copy_options::overwrite_existing);
+    const auto file = io::Safetensors::open(kGolden + model);
     std::vector<io::TensorData> tensors;
     for (const auto& [name, t] : file.tensors()) {
       io::TensorData copy{name, t.dtype, t.shape, t.bytes};
@@ -88,6 +89,37 @@ TEST_F(LoadTest, MissingAndMisshapenTensorsAreNamed) {
   EXPECT_EQ(code_of({folder_, {}}), ErrorCode::corrupt);
   write_model([](io::TensorData& t) { return t.name != "ltm_keys.3"; });
   EXPECT_EQ(code_of({folder_, {}}), ErrorCode::not_found);
+}
+
+TEST_F(LoadTest, BiasesAndHeadNormsOfOtherArchitectures) {
+  for (const char* name : {"qwen/qwen2", "qwen/qwen2.gguf", "qwen/qwen3", "qwen/qwen3.gguf"}) {
+    const auto w = load_weights({kGolden + name, {}});
+    const bool two = w->config.architecture == "qwen2";
+    for (const Layer& layer : w->layers) {
+      for (const Projection* p : {&layer.q, &layer.k, &layer.v}) EXPECT_EQ(p->bias != nullptr, two) << name;
+      for (const Projection* p : {&layer.q, &layer.k}) EXPECT_EQ(p->head_norm != nullptr, !two) << name;
+      EXPECT_EQ(layer.v.head_norm, nullptr);
+    }
+  }
+  for (const auto& [model, tensor] : {std::pair{"qwen/qwen2", "model.layers.1.self_attn.v_proj.bias"},
+                                      {"qwen/qwen3", "model.layers.1.self_attn.k_norm.weight"}}) {
+    const std::string name = tensor;
+    std::string message;
+    write_model([&](io::TensorData& t) { return t.name != name; }, model);
+    EXPECT_EQ(code_of({folder_, {}}, &message), ErrorCode::not_found);
+    EXPECT_NE(message.find(name), std::string::npos) << message;
+  }
+}
+
+// The weights of a quantised model lie where the file was mapped.
+TEST_F(LoadTest, KQuantsStayInTheFile) {
+  const auto w = load_weights({kGolden + "qwen/qwen2.gguf", {}});
+  EXPECT_EQ(w->embedding.dtype, DType::q4_k);
+  EXPECT_EQ(w->head.dtype, DType::q6_k);
+  const auto* mapped = static_cast<const std::byte*>(w->embedding.data);
+  const std::int64_t size = static_cast<std::int64_t>(fs::file_size(kGolden + "qwen/qwen2.gguf"));
+  for (const Matrix* m : {&w->head, &w->layers[0].q.base, &w->layers[0].k.base, &w->layers[0].down.base})
+    EXPECT_LT(std::abs(static_cast<const std::byte*>(m->data) - mapped), size);
 }
 
 TEST_F(LoadTest, WrongFilesGetAClearError) {

@@ -8,8 +8,8 @@
 #include "mplus/core/error.h"
 #include "mplus/model/read_pass.h"
 #include "mplus/model/write_pass.h"
-#include "reference.h"
-#include "tiny_model.h"
+#include "tests/model/reference.h"
+#include "tests/model/tiny_model.h"
 
 namespace mplus::model {
 
@@ -91,30 +91,42 @@ void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
   }
 }
 
+void expect_writes_of_the_plain_statement(TinyModel& model) {
+  const reference::Model reference(*model.weights);
+  const std::int64_t d = model.layout.hidden;
+  for (const bool starts_empty : {true, false}) {
+    memory::Memory memory = starts_empty ? model.empty() : model.memory();
+    for (std::size_t T :
+         {std::size_t{1}, std::size_t{3}, static_cast<std::size_t>(model.layout.K), std::size_t{40}}) {
+      const auto chunk = model.tokens(T, static_cast<unsigned>(T));
+      std::vector<reference::RowList> tails;
+      for (std::int64_t l = 0; l < model.layout.layers; ++l)
+        tails.push_back(rows_of(memory.tail(l).data(), memory.tail_rows(), d));
+      const auto expected = reference.inject(tails, chunk);
+      write(model, memory, chunk);
+      for (std::int64_t l = 0; l < model.layout.layers; ++l) {
+        const auto& rows = expected[static_cast<std::size_t>(l)];
+        ASSERT_EQ(memory.tail_rows(), static_cast<std::int64_t>(rows.size()));
+        for (std::size_t r = 0; r < rows.size(); ++r)
+          expect_close(memory.tail(l).subspan(r * static_cast<std::size_t>(d), static_cast<std::size_t>(d)),
+                       rows[r], noise(*model.weights, 10));
+      }
+    }
+  }
+}
+
 TEST(WritePass, EqualsThePlainStatement) {
   for (const char* folder : {"mplus_read/model", "memoryllm_read/model"}) {
     TinyModel model(1, folder);
-    const reference::Model reference(*model.weights);
-    const std::int64_t d = model.layout.hidden;
-    for (const bool starts_empty : {true, false}) {
-      memory::Memory memory = starts_empty ? model.empty() : model.memory();
-      for (std::size_t T :
-           {std::size_t{1}, std::size_t{3}, static_cast<std::size_t>(model.layout.K), std::size_t{40}}) {
-        const auto chunk = model.tokens(T, static_cast<unsigned>(T));
-        std::vector<reference::RowList> tails;
-        for (std::int64_t l = 0; l < model.layout.layers; ++l)
-          tails.push_back(rows_of(memory.tail(l).data(), memory.tail_rows(), d));
-        const auto expected = reference.inject(tails, chunk);
-        write(model, memory, chunk);
-        for (std::int64_t l = 0; l < model.layout.layers; ++l) {
-          const auto& rows = expected[static_cast<std::size_t>(l)];
-          ASSERT_EQ(memory.tail_rows(), static_cast<std::int64_t>(rows.size()));
-          for (std::size_t r = 0; r < rows.size(); ++r)
-            expect_close(memory.tail(l).subspan(r * static_cast<std::size_t>(d), static_cast<std::size_t>(d)),
-                         rows[r], noise(*model.weights, 10));
-        }
-      }
-    }
+    expect_writes_of_the_plain_statement(model);
+  }
+}
+
+// Biases on q, k and v, or norms over the heads of q and k.
+TEST(WritePass, EqualsThePlainStatementInOtherArchitectures) {
+  for (const char* architecture : {"qwen2", "qwen3"}) {
+    TinyModel model(1, "mplus_read/model", {.dtype = DType::f32, .keep_hidden = true}, {}, architecture);
+    expect_writes_of_the_plain_statement(model);
   }
 }
 
@@ -141,8 +153,7 @@ void expect_logits_of_hidden_states(const TinyModel& model, const memory::Memory
     expect_close(logits.subspan(t * V, V), expected[t], noise(*model.weights, 10));
 }
 
-TEST(ReadPass, EqualsTheHiddenStateForm) {
-  TinyModel model;
+void expect_reads_of_the_hidden_state_form(TinyModel& model) {
   memory::Memory memory = model.memory();
   for (unsigned u = 0; u < 6; ++u) write(model, memory, model.tokens(20, u));
   const auto tokens = model.tokens(17, 99);
@@ -158,6 +169,19 @@ TEST(ReadPass, EqualsTheHiddenStateForm) {
   for (std::int64_t l = 0; l < model.layout.layers; ++l)
     EXPECT_EQ(std::ssize(cache.recalled(l)), model.layout.K0);
   expect_logits_of_hidden_states(model, memory, cache, tokens, logits);
+}
+
+TEST(ReadPass, EqualsTheHiddenStateForm) {
+  TinyModel model;
+  expect_reads_of_the_hidden_state_form(model);
+}
+
+// A memory keeps what RoPE is applied to: keys with their bias and normed.
+TEST(ReadPass, EqualsTheHiddenStateFormInOtherArchitectures) {
+  for (const char* architecture : {"qwen2", "qwen3"}) {
+    TinyModel model(1, "mplus_read/model", {.dtype = DType::f32, .keep_hidden = true}, {}, architecture);
+    expect_reads_of_the_hidden_state_form(model);
+  }
 }
 
 // A layer without a memory is one whose memory is empty, whatever the others hold.

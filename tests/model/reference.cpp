@@ -1,9 +1,9 @@
-#include "reference.h"
+#include "tests/model/reference.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "mplus/io/dequantise.h"
+#include "mplus/io/weights/dequantise.h"
 #include "mplus/model/workspace.h"
 
 namespace mplus::model::reference {
@@ -31,6 +31,11 @@ Row Model::project(const Projection& p, const Row& x, Adapter adapter) const {
     const Row low = linear(lora->b, linear(lora->a, x));
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(w_.lora_scale) * low[i];
   }
+  if (p.bias)
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(p.bias[i]);
+  if (p.head_norm)
+    for (auto head = y.begin(); head != y.end(); head += w_.config.head_size)
+      std::ranges::copy(norm(Row(head, head + w_.config.head_size), p.head_norm), head);
   return y;
 }
 

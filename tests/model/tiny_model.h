@@ -26,12 +26,39 @@ inline std::shared_ptr<const Weights> with_memory_in(const LayerSet& layers,
   return some;
 }
 
+// The same weights with what another architecture adds to q, k and v: random biases, random norms of heads.
+inline std::shared_ptr<const Weights> as_architecture(const std::string& architecture,
+                                                      std::shared_ptr<const Weights> llama) {
+  if (architecture == "llama") return llama;
+  auto other = std::make_shared<Weights>(*llama);
+  other->config.architecture = architecture;
+  other->config.qkv_bias = architecture == "qwen2";
+  other->config.qk_norm = architecture == "qwen3";
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal;
+  const auto vector = [&](std::int64_t n, float mean, float spread) {
+    auto values = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n));
+    for (float& value : *values) value = mean + spread * normal(random);
+    other->owners.push_back(values);
+    return values->data();
+  };
+  for (Layer& layer : other->layers) {
+    for (Projection* p : {&layer.q, &layer.k, &layer.v})
+      if (other->config.qkv_bias) p->bias = vector(p->base.rows, 0.0f, 0.5f);
+    for (Projection* p : {&layer.q, &layer.k})
+      if (other->config.qk_norm) p->head_norm = vector(other->config.head_size, 1.0f, 0.2f);
+  }
+  return other;
+}
+
 struct TinyModel {
   explicit TinyModel(int threads = 1, const char* folder = "mplus_read/model",
                      const MemoryOptions& options = {.dtype = DType::f32, .keep_hidden = true},
-                     const LayerSet& layers = {})
-      : weights(with_memory_in(
-            layers, load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder, .delta = {}}))),
+                     const LayerSet& layers = {}, const char* architecture = "llama")
+      : weights(as_architecture(
+            architecture,
+            with_memory_in(layers, load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder,
+                                                 .delta = {}})))),
         pool(threads),
         context(pool, kernels::Numerics::exact),
         workspace(weights, context),

@@ -5,7 +5,7 @@
 
 #include "mplus/store/transfer.h"
 #include "mplus/store/verify.h"
-#include "stored_fixture.h"
+#include "tests/store/stored_fixture.h"
 
 namespace mplus::store {
 namespace {

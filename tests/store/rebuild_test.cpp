@@ -1,7 +1,7 @@
 // A session written again under another tokenizer: as if that one had been there from the beginning.
 #include "mplus/core/error.h"
 #include "mplus/store/verify.h"
-#include "text_fixture.h"
+#include "tests/store/text_fixture.h"
 
 namespace mplus::store {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "../io/tokenizer_fixtures.h"
-#include "stored_fixture.h"
+#include "tests/io/tokenizer/tokenizer_fixtures.h"
+#include "tests/store/stored_fixture.h"
 
 namespace mplus::store {
 
@@ -16,6 +16,12 @@ inline std::string story(std::size_t words, unsigned seed) {
   std::string text;
   for (std::size_t i = 0; i < words; ++i) text += fmt::format("{} ", kWords[random() % std::size(kWords)]);
   return text;
+}
+
+inline engine::GenerateOptions tokens(std::int64_t n) {
+  engine::GenerateOptions options;
+  options.max_tokens = n;
+  return options;
 }
 
 class TextStoreTest : public StoreTest {

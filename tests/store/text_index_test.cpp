@@ -1,4 +1,4 @@
-#include "mplus/store/text_index.h"
+#include "mplus/store/words/text_index.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "mplus/store/word_split.h"
+#include "mplus/store/words/word_split.h"
 
 namespace mplus::store {
 namespace {

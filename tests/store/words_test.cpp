@@ -1,5 +1,5 @@
 // Which index of words a session asks.
-#include "text_fixture.h"
+#include "tests/store/text_fixture.h"
 
 namespace mplus::store {
 namespace {

@@ -7,14 +7,14 @@
 
 #include "mplus/core/file.h"
 #include "mplus/engine/session.h"
-#include "mplus/io/safetensors.h"
-#include "mplus/train/model/load.h"
+#include "mplus/io/weights/safetensors.h"
+#include "mplus/train/model/files/load.h"
+#include "mplus/train/model/files/save_base.h"
 #include "mplus/train/model/losses.h"
 #include "mplus/train/model/read_pass.h"
-#include "mplus/train/model/save_base.h"
 #include "mplus/train/run/run.h"
-#include "stop_at.h"
-#include "tiny_files.h"
+#include "tests/train/run/stop_at.h"
+#include "tests/train/tiny_files.h"
 
 namespace mplus::train {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/core/file.h"
-#include "mplus/io/json.h"
+#include "mplus/io/text/json.h"
 #include "mplus/train/model/recall.h"
 
 namespace mplus::train {

@@ -6,7 +6,7 @@
 #include "mplus/train/evaluation/search.h"
 #include "mplus/train/model/recall.h"
 #include "mplus/train/model/write_pass.h"
-#include "tiny_model.h"
+#include "tests/train/tiny_model.h"
 
 namespace mplus::train {
 namespace {

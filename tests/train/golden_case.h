@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "mplus/core/file.h"
-#include "mplus/io/dequantise.h"
-#include "mplus/io/safetensors.h"
-#include "mplus/train/model/load.h"
+#include "mplus/io/weights/dequantise.h"
+#include "mplus/io/weights/safetensors.h"
+#include "mplus/train/model/files/load.h"
 #include "mplus/train/torch.h"
 
 namespace mplus::train {

@@ -2,9 +2,9 @@
 // with recorded drops, reads with recall. Two equal streams stand side by side in every pass.
 #include <algorithm>
 
-#include "golden_case.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
+#include "tests/train/golden_case.h"
 
 namespace mplus::train {
 namespace {

@@ -1,8 +1,8 @@
 // Losses and gradients of the reference implementation's training steps.
-#include "golden_case.h"
 #include "mplus/train/model/losses.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
+#include "tests/train/golden_case.h"
 
 namespace mplus::train {
 namespace {

@@ -111,8 +111,9 @@ TEST(TrainGpu, DecoderLayerOverAPrefix) {
   compare(tensors, 8 * kHalfStep, [&](const std::vector<Tensor>& t) {
     const Tensor norm =
         torch::ones({192}, torch::TensorOptions(t[0].device()).dtype(at_least_float(t[0].scalar_type())));
-    const LayerWeights w{
-        .attention_norm = norm, .mlp_norm = norm, .qkv = t[4], .o = t[5], .gate_up = t[6], .down = t[7]};
+    LayerWeights w;
+    w.attention_norm = w.mlp_norm = norm;
+    w.qkv = t[4], w.o = t[5], w.gate_up = t[6], w.down = t[7];
     RopeTable rope(config, t[0].scalar_type(), t[0].device());
     const LayerOutput out = decoder_layer(w, config, t[0], {.hidden = t[1], .known = {t[2], t[3]}}, rope, 4);
     return torch::cat({out.y, out.last}, 1);

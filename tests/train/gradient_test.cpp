@@ -3,11 +3,11 @@
 
 #include <functional>
 
-#include "mplus/train/model/load.h"
+#include "mplus/train/model/files/load.h"
 #include "mplus/train/model/losses.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
-#include "tiny_model.h"
+#include "tests/train/tiny_model.h"
 
 namespace mplus::train {
 namespace {
@@ -92,11 +92,15 @@ void expect_gradients_match(const Model& of, Tensor Losses::*which,
   }
 }
 
-// With a memory in both layers, and in one of them.
+// With a memory in both layers, and in one of them; of each family; and with a layer's widest product
+// computed again.
 std::vector<Model> models() {
   std::vector<Model> all;
   for (const LayerSet& layers : {LayerSet(), LayerSet({0}), LayerSet({1})})
     all.push_back(tiny_model(torch::kFloat64, 1, layers));
+  for (const Family& family : {kQwen2, kQwen3}) all.push_back(tiny_model(torch::kFloat64, 1, {}, family));
+  all.push_back(tiny_model(torch::kFloat64));
+  all.back().spare_memory = true;
   return all;
 }
 

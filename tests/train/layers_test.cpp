@@ -5,16 +5,16 @@
 
 #include <fstream>
 
-#include "../io/expect_error.h"
 #include "mplus/engine/session.h"
-#include "mplus/io/safetensors.h"
-#include "mplus/train/model/load.h"
+#include "mplus/io/weights/safetensors.h"
+#include "mplus/train/model/files/load.h"
+#include "mplus/train/model/files/new_delta.h"
 #include "mplus/train/model/losses.h"
-#include "mplus/train/model/new_delta.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
 #include "mplus/train/run/run.h"
-#include "tiny_files.h"
+#include "tests/io/expect_error.h"
+#include "tests/train/tiny_files.h"
 
 namespace mplus::train {
 namespace {

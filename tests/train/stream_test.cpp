@@ -4,7 +4,7 @@
 #include "mplus/train/model/losses.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
-#include "tiny_model.h"
+#include "tests/train/tiny_model.h"
 
 namespace mplus::train {
 namespace {

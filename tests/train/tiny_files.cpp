@@ -1,4 +1,4 @@
-#include "tiny_files.h"
+#include "tests/train/tiny_files.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <fstream>
 
-#include "../io/file_bytes.h"
-#include "../io/tokenizer_fixtures.h"
-#include "mplus/io/dequantise.h"
-#include "mplus/io/gguf_names.h"
-#include "mplus/io/safetensors.h"
-#include "mplus/io/tokenizer_spec.h"
+#include "mplus/io/gguf/gguf_names.h"
+#include "mplus/io/tokenizer/tokenizer_spec.h"
+#include "mplus/io/weights/dequantise.h"
+#include "mplus/io/weights/safetensors.h"
 #include "mplus/train/lessons/token_data.h"
-#include "mplus/train/model/load.h"
+#include "mplus/train/model/files/load.h"
+#include "tests/io/file_bytes.h"
+#include "tests/io/tokenizer/tokenizer_fixtures.h"
 
 namespace mplus::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tiny_model.h"
+#include "tests/train/tiny_model.h"
 
 namespace mplus::train {
 

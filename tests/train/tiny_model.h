@@ -5,8 +5,15 @@
 
 namespace mplus::train {
 
+// What sets families of decoders apart.
+struct Family {
+  bool qkv_bias = false, qk_norm = false;
+};
+constexpr Family kLlama{}, kQwen2{.qkv_bias = true}, kQwen3{.qk_norm = true};
+
 // layers: those that keep a memory.
-inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1, const LayerSet& layers = {}) {
+inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1, const LayerSet& layers = {},
+                        const Family& family = kLlama) {
   Model model;
   model.config = {.architecture = "llama",
                   .layers = 2,
@@ -22,7 +29,10 @@ inline Model tiny_model(torch::Dtype dtype, std::uint64_t seed = 1, const LayerS
                   .rope_scaling = {},
                   .tied_embeddings = true,
                   .eos_ids = {},
-                  .bos_id = {}};
+                  .bos_id = {},
+                  .add_bos = false,
+                  .qkv_bias = family.qkv_bias,
+                  .qk_norm = family.qk_norm};
   model.memory.K = 3;
   model.memory.N = 7;
   model.memory.K0 = 4;

@@ -3,18 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "mplus/core/thread_pool.h"
-#include "mplus/memory/rules/rules.h"
+#include "mplus/memory/recall/rules/rules.h"
 #include "mplus/model/initial_memory.h"
 #include "mplus/model/load.h"
 #include "mplus/model/read_pass.h"
 #include "mplus/model/save.h"
-#include "mplus/train/model/load.h"
-#include "mplus/train/model/new_delta.h"
+#include "mplus/train/model/files/load.h"
+#include "mplus/train/model/files/new_delta.h"
+#include "mplus/train/model/files/save_delta.h"
 #include "mplus/train/model/read_pass.h"
-#include "mplus/train/model/save_delta.h"
 #include "mplus/train/retriever/loss.h"
 #include "mplus/train/run/run_config.h"
-#include "tiny_files.h"
+#include "tests/train/tiny_files.h"
 
 namespace mplus::train {
 namespace {

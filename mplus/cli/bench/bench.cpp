@@ -1,0 +1,178 @@
+// mplus bench: how fast it is here, beside what this machine can do.
+#include <fmt/core.h>
+
+#include "mplus/cli/bench/machine.h"
+#include "mplus/cli/bench/work.h"
+#include "mplus/cli/commands/command.h"
+#include "mplus/cli/open_memory.h"
+#include "mplus/cli/options.h"
+#include "mplus/cli/output/print.h"
+#include "mplus/cli/output/report_output.h"
+#include "mplus/engine/locate.h"
+
+namespace mplus::cli {
+namespace {
+
+struct BenchOptions {
+  ModelOptions model;
+  MemoryOptions memory;
+  std::int64_t prompt_tokens = 512;
+  std::int64_t decode_tokens = 48;
+  std::int64_t chunks = 12;
+  std::int64_t recall_rows = 20000;
+  std::int64_t store_blocks = 1;
+  std::int64_t question_tokens = 32;
+  int repetitions = 3;
+  bool json = false;
+};
+
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options)
+      : options_(options), engine_(open_engine(options.model, options.memory, true)) {}
+
+  Json run() {
+    cost_ = model_cost(engine_->weights());
+    bandwidth_ = read_bytes_per_second(engine_->context().pool());
+    gemm_ = gemm_flops(*engine_, options_.prompt_tokens);
+    engine::Session session(*engine_);
+    const std::int64_t prompt = std::min(options_.prompt_tokens, engine_->window_tokens());
+    add("prefill", "tok/s", prefill_rate(session, prompt, options_.repetitions), gemm_ / cost_.read_flop);
+    const double weights_limit = bandwidth_ / cost_.weight_bytes;
+    add("decode", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions), weights_limit);
+    if (engine_->has_memory()) run_memory(session);
+    Json report;
+    report["threads"] = engine_->context().pool().size();
+    report["numerics_id"] = engine_->numerics_id();
+    report["weights_bytes"] = cost_.weight_bytes;
+    report["read_bandwidth_bytes_per_second"] = bandwidth_;
+    report["gemm_gflops"] = gemm_ / 1e9;
+    report["results"] = results_;
+    return report;
+  }
+
+ private:
+  void run_memory(engine::Session& session) {
+    const IngestRates ingest = ingest_rate(session, options_.chunks);
+    add("remember", "tok/s", ingest.each, gemm_ / cost_.read_flop);
+    add("remember, first quarter", "tok/s",
+        {ingest.first_quarter, ingest.first_quarter, ingest.first_quarter}, 0);
+    add("remember, last quarter", "tok/s", {ingest.last_quarter, ingest.last_quarter, ingest.last_quarter},
+        0);
+    if (options_.store_blocks > 0) {
+      const StoreRates rates = store_rates(*engine_, engine::home_folder(), options_.store_blocks);
+      add("remember, no session", "tok/s", rates.plain, 0);
+      add("remember in a session", "tok/s", rates.stored, rates.plain.median);
+    }
+    // Every step reads the attended rows of the memory as well, as 32-bit floats.
+    const memory::Layout& layout = engine_->layout();
+    const double rows =
+        static_cast<double>(session.memory().short_term(layout.remembering.layer(0)).n + layout.K0);
+    const double memory_bytes =
+        rows * static_cast<double>(layout.remembering_layers() * layout.kv * 2) * sizeof(float);
+    add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
+        bandwidth_ / (cost_.weight_bytes + memory_bytes));
+    if (!layout.has_long_term()) return;
+    const QuestionSeconds question =
+        question_seconds(session, options_.question_tokens, options_.repetitions);
+    add("scout pass of a question", "ms", in_milliseconds(question.scout), 0);
+    add("its own prefill", "ms", in_milliseconds(question.read), 0);
+    const Spread seconds =
+        recall_seconds(*engine_, options_.recall_rows, options_.question_tokens, options_.repetitions);
+    add("scoring and voting", "ms", in_milliseconds(seconds), 0);
+    const auto cells = static_cast<double>(options_.recall_rows * layout.remembering_layers());
+    add("recall", "Mrow/s",
+        {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
+        bandwidth_ / static_cast<double>(layout.key_bytes()) / 1e6);
+  }
+
+  static Spread in_milliseconds(const Spread& s) { return {1e3 * s.median, 1e3 * s.least, 1e3 * s.most}; }
+
+  // A limit of 0: none is known.
+  void add(const char* name, const char* unit, const Spread& rate, double limit) {
+    Json row{
+        {"work", name}, {"unit", unit}, {"median", rate.median}, {"least", rate.least}, {"most", rate.most}};
+    row["limit"] = limit > 0 ? Json(limit) : Json();
+    row["share_of_limit"] = limit > 0 ? Json(rate.median / limit) : Json();
+    results_.push_back(std::move(row));
+  }
+
+  const BenchOptions& options_;
+  std::unique_ptr<engine::Engine> engine_;
+  ModelCost cost_;
+  double bandwidth_ = 0, gemm_ = 0;
+  Json results_ = Json::array();
+};
+
+std::string table(const Json& report) {
+  std::string text = fmt::format("{} threads, {}; reads {:.1f} GB/s, matrix products {:.0f} GFLOP/s\n\n",
+                                 report["threads"].get<int>(), report["numerics_id"].get<std::string>(),
+                                 report["read_bandwidth_bytes_per_second"].get<double>() / 1e9,
+                                 report["gemm_gflops"].get<double>());
+  text += fmt::format("{:26}{:>10}{:>10}{:>10}  {:7}{:>10}{:>8}\n", "", "median", "least", "most", "",
+                      "limit", "share");
+  for (const Json& row : report["results"]) {
+    text += fmt::format("{:26}{:10.1f}{:10.1f}{:10.1f}  {:7}", row["work"].get<std::string>(),
+                        row["median"].get<double>(), row["least"].get<double>(), row["most"].get<double>(),
+                        row["unit"].get<std::string>());
+    text += row["limit"].is_null() ? "\n"
+                                   : fmt::format("{:10.1f}{:7.0f} %\n", row["limit"].get<double>(),
+                                                 100 * row["share_of_limit"].get<double>());
+  }
+  return text +
+         "\nlimit: matrix products alone (prefill, remember); the same text without a session, by turns "
+         "(remember in "
+         "a\nsession); weights and rows read once from memory (decode, recall)\n";
+}
+
+int bench(const BenchOptions& options) {
+  Bench work(options);
+  const Json report = work.run();
+  if (options.json) {
+    put_json(report);
+  } else {
+    put(table(report));
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = program.add_subcommand("bench",
+                                             "Measure the speed of a model here.\n"
+                                             "Reading a prompt, remembering, decoding with an empty and with "
+                                             "a full memory, and searching a long-term\n"
+                                             "memory; medians and spread over repetitions, beside what this "
+                                             "machine's memory and arithmetic allow. With\n"
+                                             "the default model it takes about a minute on two cores.");
+  const auto size = [&](const char* name, auto& value, const char* help) {
+    command->add_option(name, value, help)
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 100'000'000).description(""));
+  };
+  size("--prompt-tokens", options->prompt_tokens, "of the prompt that is read");
+  size("--decode-tokens", options->decode_tokens, "decoded in each run");
+  size("--chunks", options->chunks, "written into the memory");
+  size("--recall-rows", options->recall_rows, "a layer of the long-term memory that is searched");
+  command
+      ->add_option("--store-blocks", options->store_blocks,
+                   "of 16 chunks, written with and without a session; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000).description(""));
+  size("--question-tokens", options->question_tokens, "of the question that searches it");
+  size("--repetitions", options->repetitions, "of each measurement");
+  add_json_option(*command, options->json);
+  add_new_memory_options(*command, options->memory);
+  add_model_options(*command, options->model, "the default model's own");
+  command->footer(
+      "Examples:\n"
+      "  mplus bench -t 2\n"
+      "  mplus bench --recall-rows 153600 --chunks 100 --json");
+  command->callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
+}
+
+}  // namespace mplus::cli

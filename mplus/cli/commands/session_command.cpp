@@ -1,0 +1,352 @@
+// mplus session: the sessions of the store, looked at and changed from outside.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "mplus/cli/commands/command.h"
+#include "mplus/cli/commands/session_show.h"
+#include "mplus/cli/open_memory.h"
+#include "mplus/cli/options.h"
+#include "mplus/cli/output/json_output.h"
+#include "mplus/cli/output/print.h"
+#include "mplus/cli/output/progress_bar.h"
+#include "mplus/engine/locate.h"
+#include "mplus/store/salvage.h"
+#include "mplus/store/transfer.h"
+
+namespace mplus::cli {
+namespace {
+
+struct SessionOptions {
+  ModelOptions model;
+  std::string name = kDefaultSession;
+  std::string other;  // a second name, a source or a file
+  std::int64_t count = 1;
+  bool exact = false, everywhere = false, dry_run = false;
+  bool replay = false, no_journal = false, salvage = false, all = false;
+  bool json = false;
+};
+
+void say(const SessionOptions& options, const std::string& text, const Json& json) {
+  if (options.json) {
+    put_json(json);
+  } else {
+    put(text);
+  }
+}
+
+void done(const SessionOptions& options, const std::string& text) {
+  say(options, text + "\n", {{"session", options.name}, {"done", text}});
+}
+
+MemoryOptions memory_of(const std::string& session) {
+  MemoryOptions memory;
+  memory.session = session;
+  return memory;
+}
+
+// A session and the model it needs.
+struct Opened {
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<OpenMemory> memory;
+
+  Opened(const SessionOptions& options, const std::string& name, store::Access access) {
+    open_store().get(name);  // says so before a model is loaded; none is made
+    engine = open_engine(options.model, memory_of(name), true);
+    memory = std::make_unique<OpenMemory>(*engine, memory_of(name), 0, access);
+  }
+  store::StoredSession& session() { return *memory->stored(); }
+};
+
+int list(const SessionOptions& options) {
+  const auto sessions =
+      store::Store::exists(engine::home_folder()) ? open_store().list() : std::vector<store::SessionInfo>{};
+  say(options, list_text(sessions), list_json(sessions));
+  return kGood;
+}
+
+int show(const SessionOptions& options) {
+  store::Store store = open_store();
+  const store::SessionDetails details = store::session_details(store, options.name);
+  say(options, details_text(details), details_json(details));
+  return kGood;
+}
+
+int fork(const SessionOptions& options) {
+  open_store().fork(options.name, options.other);
+  done(options, fmt::format("session {} is as {} is now", printable(options.other), printable(options.name)));
+  return kGood;
+}
+
+int rename(const SessionOptions& options) {
+  open_store().rename(options.name, options.other);
+  done(options, fmt::format("{} is now called {}", printable(options.name), printable(options.other)));
+  return kGood;
+}
+
+int remove(const SessionOptions& options) {
+  open_store().remove(options.name);
+  done(options, fmt::format("session {} is gone", printable(options.name)));
+  return kGood;
+}
+
+int forget(const SessionOptions& options) {
+  const ForgetForm form{.exact = options.exact, .planned = options.dry_run};
+  std::vector<std::string> sessions{options.name};
+  Json all = Json::array();
+  std::string text;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    Opened opened(options, sessions[i], options.dry_run ? store::Access::read : store::Access::write);
+    const store::ForgetReport report = options.dry_run
+                                           ? opened.session().forget_plan(options.other, options.exact)
+                                           : opened.session().forget(options.other, options.exact);
+    if (options.everywhere)
+      for (const std::string& holder : report.holders)
+        if (std::find(sessions.begin(), sessions.end(), holder) == sessions.end()) sessions.push_back(holder);
+    text += (sessions.size() > 1 ? fmt::format("In session {}: ", printable(sessions[i])) : "") +
+            forget_text(report, form);
+    Json json = forget_json(report, form);
+    json["session"] = sessions[i];
+    all.push_back(std::move(json));
+  }
+  say(options, text, {{"forgotten", all}});
+  return kGood;
+}
+
+int undo(const SessionOptions& options) {
+  Opened opened(options, options.name, store::Access::write);
+  opened.session().undo(options.count);
+  opened.session().close();
+  done(options, fmt::format("{} taken back; {} now", plural(options.count, "event"),
+                            plural(opened.session().session().memory().updates(), "write")));
+  return kGood;
+}
+
+int flush(const SessionOptions& options) {
+  Opened opened(options, options.name, store::Access::write);
+  const std::int64_t writes = opened.session().flush();
+  opened.session().close();
+  done(options,
+       fmt::format("{}; {} still waiting", plural(writes, "write"),
+                   plural(static_cast<std::int64_t>(opened.session().session().window().size()), "token")));
+  return kGood;
+}
+
+// The model in the form of the session's memory, or in its usual one where the session cannot even be found.
+std::unique_ptr<engine::Engine> engine_for_salvage(const SessionOptions& options) {
+  try {
+    return open_engine(options.model, memory_of(options.name), true);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    warn(error.what());
+    return open_engine(options.model, {}, true);
+  }
+}
+
+int salvage(const SessionOptions& options) {
+  const auto engine = engine_for_salvage(options);
+  try {
+    store::Store store = open_store();
+    const store::StoredSession session(store, *engine, options.name, store::Access::read,
+                                       {.warn = [](const std::string& message) { warn(message); }});
+    if (session.whole()) {
+      store::export_session(session, options.other, true);
+      done(options, fmt::format("{} holds everything but what is named above", printable(options.other)));
+      return kGood;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::io) throw;
+    warn(error.what());
+  }
+  const store::SalvageReport report =
+      store::salvage_session(engine::home_folder(), *engine, options.name, options.other);
+  for (const std::string& lost : report.lost) warn("lost: " + lost);
+  done(options, fmt::format("{} holds {}, written again from their texts", printable(options.other),
+                            plural(report.sources, "source")));
+  return kGood;
+}
+
+int export_to(const SessionOptions& options) {
+  if (options.salvage) return salvage(options);
+  open_store().get(options.name);
+  const auto engine = open_engine(options.model, memory_of(options.name), true);
+  store::Store store = open_store();
+  store::StoredOptions how;
+  how.warn = warn;
+  const store::StoredSession session(store, *engine, options.name, store::Access::read, how);
+  store::export_session(session, options.other, !options.no_journal);
+  done(options, fmt::format("{} is {}", printable(options.other),
+                            size_text(static_cast<double>(std::filesystem::file_size(options.other)))));
+  return kGood;
+}
+
+int import_from(const SessionOptions& options) {
+  MemoryOptions form;
+  form.file = options.other;
+  const auto engine = open_engine(options.model, form, true);
+  store::Store store = open_store();
+  store::import_session(store, *engine, options.other, options.name);
+  done(options,
+       fmt::format("session {} holds what {} brought", printable(options.name), printable(options.other)));
+  return kGood;
+}
+
+int rebuild(const SessionOptions& options) {
+  open_store().get(options.name);
+  const auto engine = open_engine(options.model, memory_of(options.name), true);
+  store::Store store = open_store();
+  ProgressBar bar("event", 0);
+  store::StoredOptions how;
+  how.warn = warn;
+  how.replay_progress = [&](std::int64_t at, std::int64_t total) {
+    bar.set_total(total);
+    bar.show(at, "writing the texts again");
+    return true;
+  };
+  store::rebuild_session(store, *engine, options.name, how);
+  bar.clear();
+  done(options, fmt::format("session {} was written again with this model", printable(options.name)));
+  return kGood;
+}
+
+int verify(const SessionOptions& options) {
+  store::Store store = open_store();
+  std::vector<std::string> names{options.name};
+  if (options.all) {
+    names.clear();
+    for (const store::SessionInfo& info : store.list()) names.push_back(info.name);
+  }
+  bool sound = true;
+  std::string text;
+  Json json = Json::array();
+  if (options.all)
+    for (const store::Mark& lost : store.lost_sessions()) {
+      store::VerifyReport report;
+      report.problems.push_back(fmt::format(
+          "{}: session {} is not there, though {} were acknowledged: is {}-wal lost, or the database "
+          "an old copy?",
+          store.database().file().string(), printable(lost.name), plural(lost.event + 1, "event"),
+          store.database().file().filename().string()));
+      report.verdict = fmt::format(
+          "`mplus session export {} FILE --salvage` saves what is left of it; "
+          "`mplus session set-aside` moves its files out of the way",
+          printable(lost.name));
+      sound = false;
+      text += verify_text(lost.name, report);
+      json.push_back(verify_json(lost.name, report));
+    }
+  for (const std::string& name : names) {
+    store::VerifyReport report = store::verify_session(store, name);
+    if (options.replay && report.sound()) {
+      const auto engine = open_engine(options.model, memory_of(name), true);
+      store::verify_by_replay(store, *engine, name, report);
+    }
+    sound = sound && report.sound();
+    text += verify_text(name, report);
+    json.push_back(verify_json(name, report));
+  }
+  say(options, text, options.all ? Json{{"sessions", json}} : json.at(0));
+  if (!sound) note("mplus: session verify: damage was found\n");
+  return sound ? kGood : kFailed;
+}
+
+int set_aside(const SessionOptions& options) {
+  const std::filesystem::path to = store::Store::set_aside(engine::home_folder());
+  say(options,
+      to.empty() ? std::string("Nothing to set aside: every file belongs to a session.\n")
+                 : fmt::format("What belongs to no session any more is now in {}; nothing was deleted\n",
+                               to.string()),
+      {{"moved_to", to.empty() ? Json() : Json(to.string())}});
+  return kGood;
+}
+
+using Work = int (*)(const SessionOptions&);
+
+struct Part {
+  CLI::App* command;
+  std::shared_ptr<SessionOptions> options;
+};
+
+Part add_part(CLI::App& group, Action& chosen, const char* name, const char* help, Work work, bool named,
+              bool with_model) {
+  auto options = std::make_shared<SessionOptions>();
+  CLI::App* command = group.add_subcommand(name, help);
+  if (named) command->add_option("NAME", options->name, "the session")->type_name("")->required();
+  add_json_option(*command, options->json);
+  if (with_model) add_model_options(*command, options->model, "the default model's own");
+  command->callback([options, work, &chosen] { chosen = [options, work] { return work(*options); }; });
+  return {command, options};
+}
+
+}  // namespace
+
+void add_session(CLI::App& program, Action& chosen) {
+  CLI::App* group = program.add_subcommand("session",
+                                           "Look at sessions, fork, move, undo and forget.\n"
+                                           "A session is a memory and all that was said and read, kept in "
+                                           "$MPLUS_HOME. Its journal of events is the\n"
+                                           "truth: memory and answers follow from it, so it survives a "
+                                           "crash, can be taken back step by step, and made\n"
+                                           "again without one source or with other weights.");
+  group->require_subcommand(1);
+  group->footer(
+      "Examples:\n"
+      "  mplus session show default\n"
+      "  mplus session forget default secret.txt --exact\n"
+      "  mplus session export default to-my-laptop.safetensors");
+  add_part(*group, chosen, "list", "all sessions", list, false, false);
+  add_part(*group, chosen, "show", "what a session holds, source by source", show, true, false);
+  const auto second = [](const Part& part, const char* name, const char* help) {
+    part.command->add_option(name, part.options->other, help)->type_name("")->required();
+  };
+  second(add_part(*group, chosen, "fork", "the same session under a second name; both go on from here", fork,
+                  true, false),
+         "NEW", "the new name");
+  const Part forgetting = add_part(
+      *group, chosen, "forget",
+      "remove a source: its text, and what it left in memory.\n"
+      "Text of others that was written together with it is written again, and keeps its place in time.\n"
+      "It cannot be undone: `undo` passes over it",
+      forget, true, true);
+  second(forgetting, "SOURCE", "its name, or its number (#7) as `session show` lists it");
+  forgetting.command->add_flag("--exact", forgetting.options->exact,
+                               "make the memory again without it: as if it had never been read");
+  forgetting.command->add_flag(
+      "--dry-run", forgetting.options->dry_run,
+      "say what goes, what is written again and who else holds the text; change nothing");
+  forgetting.command->add_flag("--everywhere", forgetting.options->everywhere,
+                               "also in the forks that still hold the text");
+  const Part undoing =
+      add_part(*group, chosen, "undo", "take back the last turns and documents", undo, true, true);
+  undoing.command->add_option("-n,--events", undoing.options->count, "how many")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  add_part(*group, chosen, "flush", "write what waits in the window into the memory", flush, true, true);
+  second(add_part(*group, chosen, "rename", "another name", rename, true, false), "NEW", "the new name");
+  const Part exporting = add_part(*group, chosen, "export", "a session in one file", export_to, true, true);
+  second(exporting, "FILE", "a memory file, to be made");
+  exporting.command->add_flag("--no-journal", exporting.options->no_journal,
+                              "memory and texts only: it cannot be undone or rebuilt elsewhere");
+  exporting.command->add_flag("--salvage", exporting.options->salvage,
+                              "from a damaged store: everything that is sound, source by source");
+  second(add_part(*group, chosen, "import", "a file becomes a session", import_from, true, true), "FILE",
+         "a memory file");
+  add_part(*group, chosen, "rebuild", "write the texts again with another delta, model or tokenizer", rebuild,
+           true, true);
+  const Part verifying =
+      add_part(*group, chosen, "verify", "is everything as it was written?", verify, false, true);
+  verifying.command->add_option("NAME", verifying.options->name, "the session; default: all")->type_name("");
+  verifying.command->add_flag("--replay", verifying.options->replay,
+                              "also make the memory again from the journal and compare bit for bit");
+  verifying.command->callback([options = verifying.options, command = verifying.command, &chosen] {
+    options->all = command->get_option("NAME")->count() == 0;
+    chosen = [options] { return verify(*options); };
+  });
+  add_part(*group, chosen, "set-aside",
+           "move files that belong to no session, or whose database is gone, to a folder of their own",
+           set_aside, false, false);
+  add_part(*group, chosen, "delete", "a session and all it remembers", remove, true, false);
+}
+
+}  // namespace mplus::cli

@@ -1,0 +1,30 @@
+// How sessions of the store are shown to people and to programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mplus/cli/output/json_output.h"
+#include "mplus/store/database/details.h"
+#include "mplus/store/stored_session.h"
+#include "mplus/store/verify.h"
+
+namespace mplus::cli {
+
+std::string list_text(const std::vector<store::SessionInfo>& sessions);
+Json list_json(const std::vector<store::SessionInfo>& sessions);
+
+std::string details_text(const store::SessionDetails& details);
+Json details_json(const store::SessionDetails& details);
+
+// `planned`: what would be forgotten.
+struct ForgetForm {
+  bool exact = false, planned = false;
+};
+std::string forget_text(const store::ForgetReport& report, ForgetForm form);
+Json forget_json(const store::ForgetReport& report, ForgetForm form);
+
+std::string verify_text(const std::string& name, const store::VerifyReport& report);
+Json verify_json(const std::string& name, const store::VerifyReport& report);
+
+}  // namespace mplus::cli

@@ -1,0 +1,127 @@
+#include "mplus/cli/golden/case_folder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mplus/core/error.h"
+#include "mplus/core/file.h"
+#include "mplus/engine/answer/sampler.h"
+#include "mplus/io/weights/dequantise.h"
+
+namespace mplus::golden {
+
+void Report::close(const std::string& what, std::span<const float> found, std::span<const float> expected,
+                   double tolerance) {
+  ++comparisons_;
+  if (found.size() != expected.size())
+    return fail_with(fmt::format("{}: {} values expected, {} found", what, expected.size(), found.size()));
+  double worst = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double error = std::abs(static_cast<double>(found[i]) - static_cast<double>(expected[i]));
+    if (!(error <= worst)) {  // also catches NaN
+      worst = error;
+      at = i;
+    }
+  }
+  worst_share_ = std::max(worst_share_, worst / tolerance);
+  if (!(worst <= tolerance))
+    fail_with(fmt::format("{}: element {}: {} expected, {} found; tolerance {:g}", what, at, expected[at],
+                          found[at], tolerance));
+}
+
+void Report::close(const std::string& what, double found, double expected, double tolerance) {
+  ++comparisons_;
+  const double error = std::abs(found - expected);
+  worst_share_ = std::max(worst_share_, error / tolerance);
+  if (!(error <= tolerance))
+    fail_with(fmt::format("{}: {} expected, {} found; tolerance {:g}", what, expected, found, tolerance));
+}
+
+void Report::equal(const std::string& what, const std::vector<std::int64_t>& found,
+                   const std::vector<std::int64_t>& expected) {
+  ++comparisons_;
+  if (found == expected) return;
+  const auto mismatch = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+  fail_with(fmt::format("{}: differs from place {} on ({} values expected, {} found)", what,
+                        mismatch.first - found.begin(), expected.size(), found.size()));
+}
+
+CaseFolder::CaseFolder(const std::filesystem::path& folder) : path_(folder) {
+  json_ = Json::parse(read_text_file(folder / "case.json"));
+  const auto tensors = folder / "expected.safetensors";
+  if (std::filesystem::exists(tensors)) expected_ = io::Safetensors::open(tensors);
+}
+
+const io::Tensor& CaseFolder::tensor(const std::string& name) const {
+  if (!expected_) fail(ErrorCode::not_found, "{}: expected.safetensors is missing", path_.string());
+  return expected_->at(name);
+}
+
+std::vector<float> CaseFolder::expected(const std::string& tensor) const {
+  return io::dequantise(this->tensor(tensor));
+}
+
+GoldenModel::GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope,
+                         const model::MemoryOptions& memory, kernels::Numerics numerics)
+    : memory_options_(memory),
+      weights_(model::load_weights(files)),
+      pool_(default_thread_count()),
+      context_(pool_, numerics),
+      workspace_(std::make_unique<model::Workspace>(weights_, context_, rope)) {}
+
+memory::Layout GoldenModel::layout(std::int64_t capacity) const {
+  memory::Layout layout = model::memory_layout(*weights_, memory_options_);
+  layout.M = capacity;
+  return layout;
+}
+
+memory::Memory GoldenModel::memory(std::int64_t capacity) {
+  return model::initial_memory(*workspace_, layout(capacity), 0);
+}
+
+ReadRun run_read(GoldenModel& model, const ReadRequest& request) {
+  model::Workspace& w = model.workspace();
+  ReadRun run;
+  run.scores.resize(model.weights().layers.size());
+  model::AttentionCache cache(model.weights().config.layers, w.kv_shape());
+  model::ReadTaps taps;
+  taps.queries = [&](std::int64_t l, const memory::LayerQueries& queries) {
+    if (request.memory)
+      run.scores[static_cast<std::size_t>(l)] =
+          memory::score_long_term(w.context(), *request.memory, l, queries).living_scores();
+  };
+  std::vector<float>* to = &run.logits;
+  std::vector<float> last;
+  const model::LogitsSink sink = [&](std::size_t, std::int64_t, std::span<const float> logits) {
+    to->insert(to->end(), logits.begin(), logits.end());
+    last.assign(logits.begin(), logits.end());
+  };
+  model::ReadItem item{.tokens = request.tokens,
+                       .cache = &cache,
+                       .memory = request.memory,
+                       .recall = request.recall,
+                       .scouts_end = static_cast<std::int64_t>(request.tokens.size()),
+                       .taps = &taps};
+  model::read_pass(w, {&item, 1}, request.adapter, sink);
+  for (const auto& rows : cache.recalled()) {
+    auto& births = run.recalled_births.emplace_back();
+    for (const memory::RecalledRow& row : rows) births.push_back(row.birth);
+  }
+  to = &run.gen_logits;
+  for (std::int64_t step = 0; step < request.steps; ++step) {
+    const io::TokenId next = engine::greedy(last);
+    run.greedy.push_back(next);
+    const model::ReadItem one{.tokens = {&next, 1}, .cache = &cache, .memory = request.memory};
+    model::read_pass(w, {&one, 1}, request.adapter, sink);
+  }
+  return run;
+}
+
+std::vector<io::TokenId> token_list(const Json& json) { return json.get<std::vector<io::TokenId>>(); }
+std::vector<std::int64_t> integer_list(const Json& json) { return json.get<std::vector<std::int64_t>>(); }
+std::vector<std::vector<std::int64_t>> integer_lists(const Json& json) {
+  return json.get<std::vector<std::vector<std::int64_t>>>();
+}
+
+}  // namespace mplus::golden

@@ -1,0 +1,144 @@
+#include "mplus/cli/golden/question_reading.h"
+
+#include "mplus/core/error.h"
+#include "mplus/engine/answer/sampler.h"
+
+namespace mplus::golden {
+
+Way way_named(const std::string& name, const model::Weights& weights) {
+  using memory::RecallRule;
+  if (name == "no_memory") return {.has_memory = false};
+  if (name == "short_term") return {};
+  if (name == "per_layer") return {.rule = RecallRule::per_layer};
+  if (name == "consensus_unweighted") return {.rule = RecallRule::consensus};
+  Way way{.rule = name == "hybrid" ? RecallRule::hybrid : RecallRule::consensus};
+  way.options.vote = {.layer_weights = weights.vote_weights, .top = weights.memory->vote_top};
+  if (name == "consensus" || name == "hybrid") return way;
+  way.options.over_everything = true;
+  way.options.margin = weights.memory->recall_margin.value_or(memory::kNoMargin);
+  way.options.most_in_turn = weights.memory->read_turns;
+  way.options.read_over = memory::ReadOver::recalled;
+  if (name == "recalled") return way;
+  if (!name.starts_with("turn_")) fail(ErrorCode::unsupported, "no way of reading is called {}", name);
+  way.options.read_over = memory::ReadOver::in_turn;
+  way.turn = std::stoll(name.substr(5));
+  return way;
+}
+
+namespace {
+
+// Notes what a rule recalls. Where the reference's rows are given the read goes on with those: two scores
+// may be all but equal, and a row more or less would change everything that comes after.
+class WatchedRecall final : public memory::Recall {
+ public:
+  WatchedRecall(std::unique_ptr<memory::Recall> rule, const std::vector<Births>& given)
+      : rule_(std::move(rule)), given_(given.empty() ? nullptr : memory::recall_births(given)) {}
+
+  bool wants_scout() const override { return rule_->wants_scout(); }
+  void plan(kernels::Context& context, const memory::Memory& memory,
+            std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
+    rule_->plan(context, memory, scout, prior);
+  }
+  std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
+                                        std::int64_t layer, const memory::LayerQueries& queries) override {
+    auto own = rule_->rows(context, memory, layer, queries);
+    Births& births = recalled.at(static_cast<std::size_t>(layer));
+    for (const memory::RecalledRow& row : own) births.push_back(row.birth);
+    seen.at(static_cast<std::size_t>(layer)) = rule_->short_term(layer).value_or(Births());
+    return given_ ? given_->rows(context, memory, layer, queries) : own;
+  }
+  std::optional<Births> short_term(std::int64_t layer) const override {
+    return (given_ ? given_ : rule_)->short_term(layer);
+  }
+  const memory::Recall& rule() const { return *rule_; }
+  void next() override { rule_->next(); }
+
+  std::vector<Births> recalled, seen;  // [L]
+
+ private:
+  std::unique_ptr<memory::Recall> rule_, given_;
+};
+
+class Reader {
+ public:
+  Reader(GoldenModel& model, const memory::Memory& memory, const Question& question, const Way& way,
+         const std::vector<Births>& given)
+      : model_(model),
+        memory_(memory),
+        question_(question),
+        way_(way),
+        recall_(memory::make_recall(way.rule, way.options), given),
+        cache_(model.weights().config.layers, model.workspace().kv_shape()) {
+    recall_.recalled.resize(model.weights().layers.size());
+    recall_.seen.resize(model.weights().layers.size());
+    if (recall_.wants_scout()) plan();
+  }
+
+  // Reads these tokens, of which the question's ask.
+  void read(std::span<const io::TokenId> tokens, const model::LogitsSink& sink) {
+    model::ReadItem item = asking(tokens);
+    item.logits_from = question_.answer_starts - 1;
+    model::read_pass(model_.workspace(), {&item, 1}, model::Adapter::read, sink);
+  }
+  void step(io::TokenId token, const model::LogitsSink& sink) {
+    const model::ReadItem item{.tokens = {&token, 1}, .cache = &cache_, .memory = &memory_};
+    model::read_pass(model_.workspace(), {&item, 1}, model::Adapter::read, sink);
+  }
+  void note(Reading& reading) const {
+    reading.recalled = recall_.recalled;
+    reading.seen = recall_.seen;
+    if (recall_.rule().votes()) reading.votes = *recall_.rule().votes();
+    reading.behind = recall_.rule().behind().value_or(0);
+    reading.has_next = recall_.rule().has_next();
+  }
+
+ private:
+  model::ReadItem asking(std::span<const io::TokenId> tokens) {
+    return {.tokens = tokens,
+            .cache = &cache_,
+            .memory = &memory_,
+            .recall = &recall_,
+            .scouts_end = question_.answer_starts};
+  }
+  // The question alone scouts: the answer is not known when it is asked.
+  void plan() {
+    const memory::Prior prior = [](std::int64_t chunk) { return static_cast<double>((7 * chunk + 3) % 5); };
+    const auto scout = model::scout_pass(model_.workspace(), asking(question_.asks()), model::Adapter::read);
+    recall_.plan(model_.workspace().context(), memory_, scout.layers,
+                 way_.rule == memory::RecallRule::hybrid ? &prior : nullptr);
+    for (std::int64_t turn = 0; turn < way_.turn; ++turn) recall_.next();
+  }
+
+  GoldenModel& model_;
+  const memory::Memory& memory_;
+  const Question& question_;
+  const Way& way_;
+  WatchedRecall recall_;
+  model::AttentionCache cache_;
+};
+
+}  // namespace
+
+Reading read_question(GoldenModel& model, const memory::Memory& memory, const Question& question,
+                      const Way& way, const Given& given) {
+  Reading reading;
+  Reader whole(model, memory, question, way, given.rows);
+  whole.read(question.window, [&](std::size_t, std::int64_t t, std::span<const float> logits) {
+    if (reading.logits.empty()) reading.logits.assign(logits.begin(), logits.end());
+    const auto next = static_cast<std::size_t>(t + 1);
+    if (next < question.window.size())
+      reading.answer_nll.push_back(engine::negative_log_likelihood(logits, question.window[next]));
+  });
+  whole.note(reading);
+  // And as it is answered: the question, then a token at a time over the cache.
+  Reader answering(model, memory, question, way, {});
+  const model::LogitsSink choose = [&](std::size_t, std::int64_t, std::span<const float> logits) {
+    reading.greedy.push_back(engine::greedy(logits));
+  };
+  answering.read(question.asks(), choose);
+  while (reading.greedy.size() < given.steps)
+    answering.step(static_cast<io::TokenId>(reading.greedy.back()), choose);
+  return reading;
+}
+
+}  // namespace mplus::golden

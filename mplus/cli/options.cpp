@@ -1,0 +1,241 @@
+#include "mplus/cli/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "mplus/cli/commands/command.h"
+#include "mplus/cli/documents.h"
+#include "mplus/io/text/names.h"
+
+namespace mplus::cli {
+namespace {
+
+std::string check_capacity(const std::string& text) {
+  std::int64_t rows = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
+  const bool number = error == std::errc{} && end == text.data() + text.size() && rows > 0;
+  if (number || text == "unlimited") return {};
+  return fmt::format("expected a positive number or unlimited, found {}", io::shown(text));
+}
+
+std::vector<std::string> recall_names() {
+  std::vector<std::string> names;
+  for (const memory::RecallRule rule : memory::kRecallRules) names.emplace_back(recall_rule_name(rule));
+  return names;
+}
+
+template <class T>
+CLI::Validator at_least(T least) {
+  return CLI::Range(least, std::numeric_limits<T>::max()).description("");
+}
+
+}  // namespace
+
+void name_environment(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const auto& names = option->get_lnames();
+    if (names.empty() || names.front() == "help" || names.front() == "version") continue;
+    std::string name = "MPLUS_" + names.front();
+    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    option->envname(name);
+  }
+}
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& help, std::vector<std::string> words) {
+  std::string list;
+  for (const std::string& word : words) list.append(list.empty() ? "" : "|").append(word);
+  const auto check = [words = std::move(words), list](const std::string& text) {
+    const bool known = std::find(words.begin(), words.end(), text) != words.end();
+    return known ? std::string() : fmt::format("{} is not known here; known: {}", io::shown(text), list);
+  };
+  return command.add_option(name, value, help)->type_name(list)->check(check, "");
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta) {
+  const std::string group = "Model";
+  command
+      .add_option("-m,--model", options.model,
+                  "a .gguf file, a model folder, or a name from `mplus model list`")
+      ->group(group)
+      ->type_name("MODEL");
+  command.add_option("--delta", options.delta, "what gives the model its memory; default: " + default_delta)
+      ->group(group)
+      ->type_name("FILE|none");
+  command.add_option("-t,--threads", options.threads, "default: all cores this process may use")
+      ->group(group)
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  add_choice(command, "--numerics", options.numerics, "exact: all arithmetic in 32-bit floats",
+             {"fast", "exact"})
+      ->group(group)
+      ->capture_default_str();
+}
+
+void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
+  const std::string group = "Memory";
+  command
+      .add_option("--session", options.session,
+                  file_help + ", in the store of sessions; none: it ends with the process")
+      ->group(group)
+      ->type_name("NAME");
+  command.add_option("--memory", options.file, "instead of a session: a memory in one file")
+      ->group(group)
+      ->type_name("FILE");
+  add_choice(command, "--recall", options.recall,
+             "how long-term memory is searched; default: as the delta says, with the words of what was read "
+             "where they are known",
+             recall_names())
+      ->group(group);
+  add_choice(
+      command, "--recall-over", options.recall_over,
+      "chunks that compete for recall: those of the long-term store, or everything that is kept, so that "
+      "what is in short-term memory already leaves less to recall; default: as the delta says",
+      {"long-term", "everything"})
+      ->group(group);
+  command
+      .add_option("--recall-margin", options.recall_margin,
+                  "chunks so many standard deviations behind the best one are not recalled; default: as the "
+                  "delta says, else none is too far")
+      ->group(group)
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1e9).description(""));
+  add_choice(
+      command, "--read-over", options.read_over,
+      "what a question sees: all of short-term memory and what it recalled; only what it recalled, wherever "
+      "that is kept; or that one passage at a time, the newest first, until one answers; default: as the "
+      "delta says",
+      {"everything", "recalled", "in-turn"})
+      ->group(group);
+  add_choice(
+      command, "--search", options.search,
+      "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
+      "two-level in stores so large that it pays",
+      {"auto", "exact", "two-level"})
+      ->group(group)
+      ->capture_default_str();
+  command
+      .add_option("--words-weight", options.words_weight,
+                  "what words count beside the vote of the layers, with --recall hybrid")
+      ->group(group)
+      ->type_name("X")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6).description(""));
+  command
+      .add_option("--recall-chunks", options.recall_chunks,
+                  "with --recall oracle: the writes to recall first, by number")
+      ->group(group)
+      ->type_name("N,…")
+      ->delimiter(',');
+}
+
+void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
+  const std::string group = "New memory (an existing file keeps what it was begun with)";
+  add_choice(command, "--memory-dtype", options.dtype, "element type of a new memory; default: bf16",
+             {"bf16", "f32"})
+      ->group(group);
+  command
+      .add_option("--ltm-capacity", options.ltm_capacity,
+                  "rows a layer keeps for the long term (M); default: as the delta says")
+      ->group(group)
+      ->type_name("N|unlimited")
+      ->check(check_capacity, "");
+  command
+      .add_flag("--keep-hidden", options.keep_hidden,
+                "keep hidden states too, for export to the published layout")
+      ->group(group);
+}
+
+void add_sampling_options(CLI::App& command, SamplingOptions& options) {
+  const std::string group = "Sampling";
+  const auto add = [&](const std::string& name, auto& value, const std::string& help,
+                       const std::string& type) {
+    return command.add_option(name, value, help)->group(group)->type_name(type)->capture_default_str();
+  };
+  add("-n,--max-tokens", options.max_tokens, "longest answer, in tokens", "N")
+      ->check(at_least<std::int64_t>(0));
+  add("--temp", options.temperature, "0: always the likeliest token", "T")
+      ->check(CLI::Range(0.0, 100.0).description(""));
+  add("--top-k", options.top_k, "only the k likeliest tokens; 0: all", "K")->check(at_least<std::int64_t>(0));
+  add("--top-p", options.top_p, "only the likeliest tokens that make up this much", "P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  add("--min-p", options.min_p, "no token below this share of the likeliest one's", "P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  add("--repeat-penalty", options.repeat_penalty, "above 1: makes repetition less likely", "X")
+      ->check(CLI::Range(0.01, 100.0).description(""));
+  command.add_option("--stop", options.stop, "end before this text; may be given several times")
+      ->group(group)
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_reread_option(CLI::App& command, std::int64_t& chunks) {
+  command
+      .add_option(
+          "--reread", chunks,
+          "put the text of the N passages that fit best in front of the question, as far as the window "
+          "has room")
+      ->group("Memory")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000).description(""));
+}
+
+void add_seed_option(CLI::App& command, std::uint64_t& seed) {
+  command.add_option("-s,--seed", seed, "of everything random: sampling, and what a new memory drops")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_json_option(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "report in JSON, one object a line");
+}
+
+engine::GenerateOptions generate_options(const SamplingOptions& sampling, const MemoryOptions& memory,
+                                         std::uint64_t seed) {
+  engine::GenerateOptions options;
+  options.max_tokens = sampling.max_tokens;
+  options.sampling = {.temperature = sampling.temperature,
+                      .top_k = sampling.top_k,
+                      .top_p = sampling.top_p,
+                      .min_p = sampling.min_p,
+                      .repetition_penalty = sampling.repeat_penalty,
+                      .seed = seed};
+  options.stop = sampling.stop;
+  if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
+  if (!memory.recall_over.empty()) options.recall_over_everything = memory.recall_over == "everything";
+  options.recall_margin = memory.recall_margin;
+  if (!memory.read_over.empty()) options.read_over = memory::read_over_from_name(memory.read_over);
+  options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
+  options.words_weight = memory.words_weight;
+  options.oracle_chunks = memory.recall_chunks;
+  options.recall_seed = seed;
+  return options;
+}
+
+std::vector<io::TokenId> parse_ids(const std::string& list) {
+  const std::string text = list == "-" ? read_standard_input() : list;
+  std::vector<io::TokenId> ids;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  const auto separates = [](char c) { return c == ',' || c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  for (;;) {
+    while (at != end && separates(*at)) ++at;
+    if (at == end) return ids;
+    io::TokenId id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc{} || (next != end && !separates(*next))) {
+      const char* word_end = std::find_if(at, end, separates);
+      throw UsageError(fmt::format("--ids: expected token ids, found {}", io::shown({at, word_end})));
+    }
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+}  // namespace mplus::cli

@@ -1,0 +1,69 @@
+// Options that several subcommands share. Each is also an environment variable: --memory is MPLUS_MEMORY.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mplus/engine/answer/answer.h"
+#include "mplus/engine/engine.h"
+
+namespace mplus::cli {
+
+struct ModelOptions {
+  std::string model;
+  std::string delta;
+  int threads = 0;
+  std::string numerics = "fast";
+};
+
+struct MemoryOptions {
+  std::string file;
+  std::string session;  // of the store
+  bool batch = false;   // writes of a session are left to the operating system
+  std::string recall;   // empty: as the delta says
+  std::string search = "auto";
+  std::string recall_over;              // empty: as the delta says
+  std::optional<double> recall_margin;  // unset: as the delta says
+  std::string read_over;                // empty: as the delta says
+  double words_weight = 1;
+  std::vector<std::int64_t> recall_chunks;
+  std::string dtype;         // empty: as the file, else bf16
+  std::string ltm_capacity;  // empty: as the file, else as the delta says
+  bool keep_hidden = false;
+};
+
+struct SamplingOptions {
+  std::int64_t max_tokens = 256;
+  float temperature = 0;
+  std::int64_t top_k = 0;
+  float top_p = 1;
+  float min_p = 0;
+  float repeat_penalty = 1;
+  std::vector<std::string> stop;
+};
+
+// "--top-k" → "MPLUS_TOP_K": gives every option of a command its environment variable.
+void name_environment(CLI::App& command);
+
+// An option that takes one of a few words; others are wrong usage, with a message that lists these.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::string& help, std::vector<std::string> words);
+
+void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta);
+void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
+void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with
+void add_sampling_options(CLI::App& command, SamplingOptions& options);
+void add_reread_option(CLI::App& command, std::int64_t& chunks);
+void add_seed_option(CLI::App& command, std::uint64_t& seed);
+void add_json_option(CLI::App& command, bool& json);
+
+engine::GenerateOptions generate_options(const SamplingOptions& sampling, const MemoryOptions& memory,
+                                         std::uint64_t seed);
+
+// "3, 17 42" → ids; "-" reads the list from standard input. Throws UsageError naming what is no id.
+std::vector<io::TokenId> parse_ids(const std::string& list);
+
+}  // namespace mplus::cli

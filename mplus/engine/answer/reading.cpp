@@ -1,0 +1,191 @@
+#include "mplus/engine/answer/reading.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+
+namespace mplus::engine {
+
+using memory::RecallRule;
+
+Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
+                 const GenerateOptions& options, bool text_waits)
+    : engine_(&engine),
+      memory_(&memory),
+      rows_(&rows),
+      options_(&options),
+      adapter_(engine.has_memory() ? model::Adapter::read : model::Adapter::none),
+      cache_(engine.weights().config.layers, engine.workspace().kv_shape()) {
+  if (!memory.layout().has_long_term()) return;
+  if (options.recall_strategy) {
+    recall_ = options.recall_strategy();
+  } else {
+    rule_ = chosen_rule();
+    if (rule_ == RecallRule::none) return;
+    memory::RecallOptions how = engine.recall_options();
+    how.prior_weight = options.words_weight;
+    how.seed = options.recall_seed;
+    how.chunks = options.oracle_chunks;
+    how.search = options.search;
+    how.over_everything = options.recall_over_everything.value_or(how.over_everything);
+    how.margin = options.recall_margin.value_or(how.margin);
+    how.read_over = options.read_over.value_or(memory::ReadOver::everything);
+    if (how.read_over != memory::ReadOver::everything && !how.over_everything)
+      fail(ErrorCode::invalid_argument,
+           "a question can be read over what is recalled alone only where short-term memory competes for "
+           "recall (recall over everything)");
+    if (how.read_over == memory::ReadOver::in_turn && engine.weights().memory->no_answer.empty())
+      fail(ErrorCode::unsupported,
+           "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
+           "(metadata \"no_answer\")");
+    // What is read again stands in the window beside all of what was recalled.
+    if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
+      how.read_over = memory::ReadOver::recalled;
+    how.window_first = text_waits;
+    recall_ = memory::make_recall(rule_, std::move(how));
+  }
+}
+
+RecallRule Reading::chosen_rule() const {
+  RecallRule rule = options_->recall.value_or(engine_->default_recall());
+  if (!options_->recall && rule == RecallRule::consensus && options_->prior) rule = RecallRule::hybrid;
+  if (rule == RecallRule::hybrid && !options_->prior) rule = RecallRule::consensus;
+  if (rule == RecallRule::words && !options_->prior)
+    fail(ErrorCode::invalid_argument,
+         "recall by words needs the text of what was written; none is known here");
+  if (rule == RecallRule::oracle && options_->oracle_chunks.empty())
+    fail(ErrorCode::invalid_argument, "recall by oracle: expected the chunks to recall, found none");
+  if (rule == RecallRule::vector && !engine_->weights().has_vector_pool)
+    fail(
+        ErrorCode::unsupported,
+        "recall by vector: this model has no tensor \"vector_pool\", so it was not trained for it; recall by "
+        "consensus needs none");
+  return rule;
+}
+
+model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
+  return {.tokens = tokens,
+          .cache = &cache_,
+          .window = rows_,
+          .memory = engine_->has_memory() ? memory_ : nullptr,
+          .recall = recall_.get(),
+          .logits_from = static_cast<std::int64_t>(tokens.size()) - 1};
+}
+
+void Reading::plan(const model::ReadItem& read) {
+  bool anything_to_recall = false;
+  for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
+    anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
+  const bool plan_recall = recall_ && anything_to_recall;
+  const bool scout_for_recall = plan_recall && recall_->wants_scout();
+  const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term();
+  model::ScoutStates scout;
+  if (scout_for_recall || scout_for_why) scout = model::scout_pass(engine_->workspace(), read, adapter_);
+  const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
+  using Scouts = std::span<const memory::LayerQueries>;
+  if (plan_recall)
+    recall_->plan(engine_->context(), *memory_, scout_for_recall ? Scouts(scout.layers) : Scouts(), prior);
+  if (scout_for_why)
+    rank(scout.layers, plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+}
+
+// Over short- and long-term rows together, so that what is still in short-term memory shows, too.
+void Reading::rank(std::span<const memory::LayerQueries> scout,
+                   std::span<const memory::ScoredRows> long_term) {
+  memory::VoteOptions how = engine_->vote_options();
+  how.keep_layers = options_->why;
+  if (long_term.empty() && memory::in_two_levels(*memory_, options_->search)) {
+    ranking_.votes =
+        memory::vote_in_two_levels(engine_->context(), *memory_, scout, how, options_->search,
+                                   [&](const memory::Votes& votes) { return totals_of(votes).order(); });
+  } else {
+    ranking_.votes = memory::vote_over_everything(engine_->context(), *memory_, scout, how, long_term);
+  }
+  ranking_.totals = totals_of(ranking_.votes);
+}
+
+memory::Votes Reading::totals_of(memory::Votes votes) const {
+  votes.layers.clear();
+  const bool words_alone = rule_ == RecallRule::words;
+  if (words_alone) {
+    std::fill(votes.votes.begin(), votes.votes.end(), 0.0);
+    votes.missing_variance = 0;
+  }
+  if (rule_ == RecallRule::hybrid || words_alone)
+    return memory::with_prior(std::move(votes), options_->prior, words_alone ? 1 : options_->words_weight);
+  return votes;
+}
+
+void Reading::plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end) {
+  model::ReadItem read = item(tokens);
+  read.scouts_begin = scouts_begin;
+  read.scouts_end = scouts_end;
+  read.stop = options_->cancel;
+  plan(read);
+  planned_ = true;
+}
+
+void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
+                      std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink) {
+  const auto T = static_cast<std::int64_t>(tokens.size());
+  const memory::Layout& layout = memory_->layout();
+  const std::int64_t front = engine_->has_memory() ? 1 + 2 * layout.K0 + layout.N : 0;
+  rows_->reserve(rows_->size() + T + expected);
+  cache_.reserve(front + rows_->size() + T + expected);
+  model::ReadItem read = item(tokens);
+  read.scouts_begin = scouts_begin;
+  read.scouts_end = scouts_end;
+  read.logits_from = logits_from;
+  read.stop = options_->cancel;
+  if (!planned_) plan(read);
+  planned_ = true;
+  read.taps = options_->taps;
+  model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
+  recalled_ = cache_.recalled();
+  ordinals_.assign(recalled_.size(), {});
+  for (std::size_t l = 0; l < recalled_.size(); ++l)
+    for (const memory::RecalledRow& row : recalled_[l])
+      ordinals_[l].push_back(memory::ordinal_of(*memory_, static_cast<std::int64_t>(l), row.id));
+  seen_.clear();
+  for (std::int64_t l = 0; l < layout.layers; ++l)
+    if (const auto& births = cache_.seen(l)) {
+      seen_.resize(static_cast<std::size_t>(layout.layers));
+      seen_[static_cast<std::size_t>(l)] = *births;
+    }
+}
+
+void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
+  const model::ReadItem read = item({&token, 1});
+  model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
+}
+
+void Reading::next() {
+  MPLUS_CHECK(has_next(), "nothing more to read in turn");
+  recall_->next();
+  cache_.clear();
+}
+
+void Reading::memory_changed() {
+  cache_.clear();
+  if (!recall_) return;
+  if (seen_.empty()) {
+    recall_ = memory::recall_ordinals(ordinals_);
+  } else {  // of what was seen of short-term memory, some may be in the store by now
+    std::vector<std::vector<std::int64_t>> births = recalled_births();
+    births.insert(births.end(), seen_.begin(), seen_.end());
+    recall_ = memory::recall_births(std::move(births));
+  }
+}
+
+std::vector<std::vector<std::int64_t>> Reading::recalled_births() const {
+  std::vector<std::vector<std::int64_t>> births(recalled_.size());
+  for (std::size_t l = 0; l < births.size(); ++l)
+    for (const memory::RecalledRow& row : recalled_[l]) births[l].push_back(row.birth);
+  return births;
+}
+
+std::vector<WhyChunk> Reading::why(const Record& record) const {
+  return explain(*memory_, record, recalled_, ranking_, options_->prior);
+}
+
+}  // namespace mplus::engine

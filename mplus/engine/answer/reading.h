@@ -1,0 +1,67 @@
+// One read of a session in progress: recall, the attention cache, and logits token by token.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "mplus/engine/answer/answer.h"
+#include "mplus/engine/answer/why.h"
+#include "mplus/engine/engine.h"
+#include "mplus/memory/window.h"
+#include "mplus/model/read_pass.h"
+
+namespace mplus::engine {
+
+class Reading {
+ public:
+  // `memory` and `rows` belong to the session; rows grow by what is read. `text_waits`: in the window, newer
+  // than all of memory; where chunks are read in turn it comes first.
+  Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
+          const GenerateOptions& options, bool text_waits = false);
+
+  // Reads the prompt; tokens [scouts_begin, scouts_end) ask what to recall. `expected` more tokens will
+  // follow: room is made for them now. The sink gets logits from token `logits_from` on.
+  void prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
+               std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink);
+  void step(io::TokenId token, const model::LogitsSink& sink);
+  // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
+  bool has_next() const { return recall_ && recall_->has_next(); }
+  void next();
+  std::optional<double> behind() const { return recall_ ? recall_->behind() : std::nullopt; }
+  // Decides what to recall with these tokens; otherwise prefill does, with its own.
+  void plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end);
+  void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
+
+  std::vector<WhyChunk> why(const Record& record) const;
+  // Chunks of short- and long-term memory, best first; if `why` or `reread` was asked for.
+  std::vector<std::int64_t> ranking() const { return ranking_.totals.order(); }
+  std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
+  // [L], of short-term rows; empty where all of them are seen.
+  const std::vector<std::vector<std::int64_t>>& seen_births() const { return seen_; }
+  memory::RecallRule rule() const { return rule_; }
+
+ private:
+  memory::RecallRule chosen_rule() const;
+  void plan(const model::ReadItem& item);
+  void rank(std::span<const memory::LayerQueries> scout, std::span<const memory::ScoredRows> long_term);
+  memory::Votes totals_of(memory::Votes votes) const;  // with words, where the rule has them
+  model::ReadItem item(std::span<const io::TokenId> tokens);
+
+  Engine* engine_;
+  const memory::Memory* memory_;
+  memory::WindowRows* rows_;
+  const GenerateOptions* options_;
+  model::Adapter adapter_;
+  memory::RecallRule rule_ = memory::RecallRule::none;
+  std::unique_ptr<memory::Recall> recall_;
+  model::AttentionCache cache_;
+  std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
+  std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
+  std::vector<std::vector<std::int64_t>> seen_;  // [L] births of short-term rows, where not all are
+  bool planned_ = false;
+  Ranking ranking_;
+};
+
+}  // namespace mplus::engine

@@ -1,0 +1,111 @@
+#include "mplus/engine/engine.h"
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/files/weights_id.h"
+#include "mplus/io/text/text_side.h"
+
+namespace mplus::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+memory::RecallRule recall_of(const model::Weights& weights) {
+  if (!weights.memory || !weights.memory->has_retriever) return memory::RecallRule::none;
+  if (weights.memory->recall.empty())
+    return memory::RecallRule::per_layer;  // published checkpoints: the paper's rule
+  const auto rule = memory::recall_rule_from_name(weights.memory->recall);
+  if (!rule)
+    fail(ErrorCode::unsupported, "the delta asks for recall \"{}\"; known are {}", weights.memory->recall,
+         memory::recall_rule_names());
+  return *rule;
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      weights_(model::load_weights(options.files)),
+      pool_(options.threads > 0 ? options.threads : default_thread_count()),
+      context_(std::make_unique<kernels::Context>(pool_, options.numerics)),
+      workspace_(std::make_unique<model::Workspace>(weights_, *context_, options.rope)),
+      layout_(model::memory_layout(*weights_, options.memory)),
+      default_recall_(recall_of(*weights_)) {
+  load_text_side(options.files.model);
+}
+
+void Engine::load_text_side(const fs::path& model) {
+  std::optional<io::TextSide> text = io::read_text_side(model);
+  if (!text) return;
+  tokenizer_ = std::move(text->tokenizer);
+  chat_template_ = std::move(text->chat);
+  if (tokenizer_->size() > weights_->config.vocab)
+    fail(ErrorCode::model_mismatch, "{}: the tokenizer has {} tokens, the model {}", model.string(),
+         tokenizer_->size(), weights_->config.vocab);
+}
+
+std::int64_t Engine::window_tokens() const {
+  return has_memory() ? weights_->memory->W : weights_->config.context;
+}
+
+memory::VoteOptions Engine::vote_options() const {
+  memory::VoteOptions options;
+  options.layer_weights = weights_->vote_weights;
+  if (weights_->memory) options.top = weights_->memory->vote_top;
+  return options;
+}
+
+memory::RecallOptions Engine::recall_options() const {
+  memory::RecallOptions options;
+  options.vote = vote_options();
+  if (!weights_->memory) return options;
+  options.over_everything = weights_->memory->recall_over_everything;
+  options.margin = weights_->memory->recall_margin.value_or(memory::kNoMargin);
+  options.read_over =
+      memory::read_over_from_name(weights_->memory->read_over).value_or(memory::ReadOver::everything);
+  options.most_in_turn = weights_->memory->read_turns;
+  return options;
+}
+
+const io::Tokenizer& Engine::tokenizer() const {
+  if (!tokenizer_)
+    fail(ErrorCode::not_found, "{}: no tokenizer.json beside the weights; text needs one, token ids do not",
+         options_.files.model.string());
+  return *tokenizer_;
+}
+
+bool Engine::is_end(io::TokenId id) const {
+  const auto& ends = weights_->config.eos_ids;
+  if (std::find(ends.begin(), ends.end(), id) != ends.end()) return true;
+  if (tokenizer_ && tokenizer_->eos() == id) return true;
+  if (!chat_template_) return false;
+  const auto stops = chat_template_->stop_ids();
+  return std::find(stops.begin(), stops.end(), id) != stops.end();
+}
+
+const memory::Memory& Engine::initial_memory() {
+  if (!initial_memory_) initial_memory_ = model::initial_memory(*workspace_, layout_, 0);
+  return *initial_memory_;
+}
+
+std::string Engine::numerics_id() const {
+  return fmt::format("{}-{}", kernels::numerics_id(options_.numerics), dtype_name(layout_.dtype));
+}
+
+std::string Engine::shape_id() const {
+  const io::ModelConfig& c = weights_->config;
+  std::string id = fmt::format("{}-L{}-d{}-H{}-G{}-e{}-F{}-V{}", c.architecture, c.layers, c.hidden, c.heads,
+                               c.kv_heads, c.head_size, c.ffn, c.vocab);
+  if (weights_->memory) id += fmt::format("-K{}-N{}-r{}", layout_.K, layout_.N, layout_.retriever);
+  if (!layout_.remembering.is_all()) id += fmt::format("-m{}", layout_.remembering.text());
+  if (tokenizer_) id += fmt::format("-t{:016x}", tokenizer_->fingerprint());
+  return id;
+}
+
+std::string Engine::weights_id() {
+  if (weights_id_.empty()) weights_id_ = cached_weights_id(*weights_, options_.files);
+  return weights_id_;
+}
+
+}  // namespace mplus::engine

@@ -1,0 +1,71 @@
+// An Engine is a loaded model, ready to run: weights, tokenizer, threads and buffers. Sessions belong to one
+// engine and use its buffers: one thread at a time per engine, sessions included. It must outlive its
+// sessions.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mplus/core/thread_pool.h"
+#include "mplus/io/text/chat_template.h"
+#include "mplus/io/tokenizer/tokenizer.h"
+#include "mplus/memory/recall/recall.h"
+#include "mplus/model/initial_memory.h"
+#include "mplus/model/load.h"
+#include "mplus/model/workspace.h"
+
+namespace mplus::engine {
+
+struct EngineOptions {
+  model::ModelFiles files;
+  int threads = 0;  // 0: the cores this process may use
+  kernels::Numerics numerics = kernels::Numerics::fast;
+  model::MemoryOptions memory;
+  model::RopeOptions rope;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+
+  const model::ModelFiles& files() const { return options_.files; }
+  const model::Weights& weights() const { return *weights_; }
+  model::Workspace& workspace() { return *workspace_; }
+  kernels::Context& context() { return *context_; }
+  bool has_memory() const { return weights_->memory.has_value(); }
+  const memory::Layout& layout() const { return layout_; }
+  std::int64_t chunk_tokens() const { return has_memory() ? weights_->memory->C : 0; }  // C
+  std::int64_t window_tokens() const;                                                   // W, or the context
+  memory::RecallRule default_recall() const { return default_recall_; }
+  memory::VoteOptions vote_options() const;
+  memory::RecallOptions recall_options() const;  // as the weights want it
+
+  bool has_tokenizer() const { return tokenizer_.has_value(); }
+  const io::Tokenizer& tokenizer() const;  // throws not_found when the model's files bring none
+  const std::optional<io::ChatTemplate>& chat_template() const { return chat_template_; }
+  bool is_end(io::TokenId id) const;  // a token that ends a text
+
+  const memory::Memory& initial_memory();  // made once; sessions fork it
+  std::string numerics_id() const;         // values are bit-equal for equal ids
+  std::string shape_id() const;            // architecture, sizes, tokenizer: what a memory must fit
+  std::string weights_id();  // hash over the weights; computed when first asked for, cached on disk
+
+ private:
+  void load_text_side(const std::filesystem::path& model);
+
+  EngineOptions options_;
+  std::shared_ptr<const model::Weights> weights_;
+  ThreadPool pool_;
+  std::unique_ptr<kernels::Context> context_;
+  std::unique_ptr<model::Workspace> workspace_;
+  memory::Layout layout_;
+  memory::RecallRule default_recall_ = memory::RecallRule::none;
+  std::optional<io::Tokenizer> tokenizer_;
+  std::optional<io::ChatTemplate> chat_template_;
+  std::optional<memory::Memory> initial_memory_;
+  std::string weights_id_;
+};
+
+}  // namespace mplus::engine

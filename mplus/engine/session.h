@@ -1,0 +1,211 @@
+// A session is one memory and the conversation around it: it remembers documents, answers questions, talks. A
+// read (ask, generate, score) changes nothing; remember, say and flush do. Sessions of one engine share its
+// weights and buffers: one thread at a time per engine.
+//
+//   mplus::engine::Engine engine({.files = mplus::engine::locate_model("", "")});
+//   mplus::engine::Session session(engine);
+//   session.remember(text, "notes.txt");
+//   std::cout << session.ask("Where did I leave the key?").text;
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mplus/engine/answer/answer.h"
+#include "mplus/engine/engine.h"
+#include "mplus/engine/event.h"
+#include "mplus/engine/files/session_file.h"
+#include "mplus/memory/window.h"
+
+namespace mplus::engine {
+
+// A token that is not in memory yet, and where it came from.
+struct WindowToken {
+  io::TokenId id = 0;
+  std::int64_t source = 0;
+  std::int64_t index = 0;                     // in its source
+  std::int64_t byte_begin = 0, byte_end = 0;  // empty for a template's tokens
+};
+
+// Text to be remembered, as text or, without a tokenizer, as ids.
+struct Document {
+  std::string_view source = {};
+  std::string_view text = {};
+  std::span<const io::TokenId> ids = {};
+  std::int64_t first_token = 0;  // where to go on in a document that was not taken in to its end
+};
+
+struct RememberResult {
+  std::int64_t tokens = 0;     // of the text
+  std::int64_t token_end = 0;  // of them, those taken in by now
+  std::int64_t updates = 0;    // written now; short text waits in the window
+  bool complete = true;        // false: stopped on request, between two updates
+};
+
+// What forgetting takes, and what of other sources it writes again.
+struct ForgetResult {
+  std::int64_t updates = 0;        // whose rows go
+  std::int64_t rows = 0;           // of them, over all layers
+  std::int64_t segments = 0;       // of the long-term store, that held some of them
+  std::int64_t window_tokens = 0;  // gone from the window
+  // Text of others in these updates, which stays: by update, those without any left out.
+  std::map<std::int64_t, std::vector<Span>> written_again = {};
+};
+// The ids of a source where its text does not tell them: of a document given as ids, of an answer. Empty: not
+// known.
+using IdsOfSource = std::function<std::vector<io::TokenId>(std::int64_t source)>;
+
+// Called between updates with tokens done and to do; false stops.
+using Progress = std::function<bool(std::int64_t done, std::int64_t total)>;
+
+struct ScoreOptions {
+  std::int64_t scouts_end = -1;  // tokens before it ask what to recall; −1: all
+  GenerateOptions read;          // recall, prior, taps and why are used
+};
+struct Score {
+  std::vector<double> nll;  // of tokens 1 … n−1, nats
+  std::vector<io::TokenId> argmax;
+  std::vector<WhyChunk> why;
+};
+
+class Session {
+ public:
+  explicit Session(Engine& engine, std::uint64_t seed = 0);
+
+  // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
+  RememberResult remember(const Document& document, const Progress& progress = {});
+  RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
+  RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
+                              const Progress& progress = {});
+  // One chunk into each of several sessions of one engine, in one pass; bit for bit what remember() writes.
+  // Every document has K to C tokens, and no document waits in a window.
+  static void remember_together(std::span<Session* const> sessions, std::span<const Document> documents);
+  std::int64_t flush();  // writes what waits in the window; returns the number of updates
+
+  Answer ask(std::string_view question,
+             const GenerateOptions& options = {});  // in the model's own prompt form
+  Answer generate(std::string_view prompt, const GenerateOptions& options = {});  // plain continuation
+  Answer generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options = {});
+  Score score(std::span<const io::TokenId> ids, const ScoreOptions& options = {});
+
+  // A turn of conversation. One that fails, or is stopped before its answer begins, leaves nothing behind.
+  Answer say(std::string_view message, const GenerateOptions& options = {});
+  void set_system_message(std::string_view text);  // before the first turn
+
+  // What these sources (of record()) left leaves memory, tail and window; their texts leave the record. Other
+  // text of the same updates is written again in place: its rows have the births of those they replace. Rows
+  // written later may carry traces.
+  ForgetResult forget(const std::vector<std::int64_t>& sources, const IdsOfSource& ids = {});
+  ForgetResult forget_plan(const std::vector<std::int64_t>& sources) const;  // the same, but nothing changes
+  // Whether an update's rows are what forgetting writes of its text, bit for bit.
+  bool is_as_written_again(std::int64_t update, const IdsOfSource& ids = {}) const;
+
+  // Does what an event tells, without asking the model again: answers are taken as they were. `as_recalled`:
+  // a turn attends to the rows it attended to then; otherwise it recalls anew (the memory is another one).
+  void replay(const Event& event, bool as_recalled);
+
+  Session fork() const { return *this; }  // shares segments; goes its own way from here
+  void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
+  // Recorded drops for the next updates, in order (replaying a reference run); afterwards drops are random
+  // again.
+  void inject_drops(std::vector<memory::Drops> drops) { injected_drops_ = std::move(drops); }
+
+  // The whole state in one file; a later process gives the same next token. load() needs the same model.
+  void save(const std::filesystem::path& file, const FileExtras& extras = {}) const;
+  static Session load(Engine& engine, const std::filesystem::path& file);
+
+  // The state without long-term rows and texts: a store keeps those (session_file.h).
+  void save_state(const std::filesystem::path& file, const FileExtras& extras) const;
+  static Session load_state(Engine& engine, const io::Safetensors& file, StateParts parts);
+  // The same long-term rows, kept elsewhere (memory::LongTermStore::replace).
+  void replace_segments(std::size_t first, std::size_t count,
+                        std::vector<memory::LongTermStore::Replacement> by) {
+    memory_.replace_segments(first, count, std::move(by));
+  }
+
+  Engine& engine() const { return *engine_; }
+  const memory::Memory& memory() const { return memory_; }
+  const Record& record() const { return record_; }
+  const std::vector<WindowToken>& window() const { return window_; }
+  std::uint64_t seed() const { return memory_.seed(); }
+  std::int64_t turns() const { return turns_; }
+
+ private:
+  friend class SessionFile;
+
+  void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
+  void require_memory(const char* what) const;
+  void check_ids(std::span<const io::TokenId> ids) const;
+  std::int64_t window_size() const { return static_cast<std::int64_t>(window_.size()); }
+
+  // Tokens of a text of source number `source`; ids alone have no place in a text.
+  std::vector<WindowToken> tokens_of(std::string_view text, std::int64_t source) const;
+  static std::vector<WindowToken> tokens_of(std::span<const io::TokenId> ids, std::int64_t source);
+
+  // The source a document belongs to: a new one, or the one it goes on in.
+  std::int64_t source_of(const Document& document);
+  static std::vector<Span> spans_of(std::span<const WindowToken> tokens);  // neighbours of a source make one
+  std::vector<Span> told_in_window(std::int64_t end) const;                // by its first tokens
+  std::vector<WindowToken> take_waiting_documents();
+  void write_chunk(std::span<const WindowToken> tokens, StopFlag stop = nullptr);
+  // The window's first tokens become one update.
+  void write_front(std::int64_t count, StopFlag stop = nullptr);
+
+  // Puts tokens that will be read behind the window, writing what no longer fits.
+  void append_prompt(std::span<const WindowToken> tokens, StopFlag stop = nullptr);
+  void append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text,
+                      StopFlag stop = nullptr);
+
+  // Updates that forgetting changes, with the text that stays in each.
+  using TextLeft = std::map<std::int64_t, std::vector<Span>>;
+  TextLeft text_left(const std::vector<std::int64_t>& sources) const;
+  ForgetResult forget_plan(const std::vector<std::int64_t>& sources, const TextLeft& left) const;
+  memory::Rewriting write_again(const TextLeft& left, const IdsOfSource& ids) const;
+
+  GenerateOptions asking(const GenerateOptions& options, std::string_view question) const;
+  Answer answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options);
+  // A turn; with `told` its answer is taken from there.
+  Answer turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);
+  // Reads what is unread and generates, or takes the answer as told; the scouts are window tokens [begin,
+  // end).
+  Answer run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
+             const GenerateOptions& options, const TurnTaken* told);
+  using StepFunction =
+      std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
+  // False: `may_be_none`, and it says that there is no answer, or nothing that stands in `quotes`, if that is
+  // not empty.
+  bool generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
+                       const GenerateOptions& options, std::span<const float> next, const StepFunction& step,
+                       bool may_be_none, const std::string& quotes);
+  void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
+                   const StepFunction& step);
+  // Puts the text of remembered chunks into the window in front of place `at`, for one read.
+  std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
+                                          std::int64_t n, std::int64_t answer_tokens);
+  void drop_reread();  // out of the window again; at an overflow, else when the answer ends
+  // Puts one more token of an answer behind the window; true: the window's front went to make room.
+  bool push_answer_token(WindowToken& token);
+  void emit(const Event& event) const {
+    if (sink_) sink_(event);
+  }
+
+  Engine* engine_;
+  memory::Memory memory_;
+  memory::WindowRows rows_;          // of the window's first tokens, those read already
+  std::vector<WindowToken> window_;  // text not in memory: the conversation, and documents too short to write
+  Record record_;
+  std::int64_t turns_ = 0;
+  struct {
+    std::int64_t begin = 0, count = 0;
+  } reread_;  // window tokens that are there for one read only; all zero where there are none
+  std::vector<memory::Drops> injected_drops_;
+  EventSink sink_;
+};
+
+}  // namespace mplus::engine

@@ -1,0 +1,30 @@
+// The one reference statement of what stored numbers mean. Kernels may be faster, never different; the
+// trainer reads its base weights through here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/io/weights/tensor.h"
+
+namespace mplus::io {
+
+// One row as floats, out[w.cols]. Any dtype of Matrix; an i8 row is multiplied by its entry of row_scales
+// where there is one. i64 and i32 are rounded to the nearest float.
+void dequantise_row(float* out, const Matrix& w, std::int64_t row);
+
+std::vector<float> dequantise(const Tensor& tensor);  // row-major, all elements
+
+// GGUF (and llama2.c) store the rows of a head's q and k as interleaved rotary pairs; the model computes in
+// the half-split layout. Within each of the heads: out[half * (e/2) + i] = in[2 * i + half], e = rows /
+// heads. Works on whole rows, quantised or not. out and in must not overlap; rows must be a multiple of 2 *
+// heads.
+void unpermute_rows(std::byte* out, const std::byte* in, std::int64_t rows, std::size_t row_size_bytes,
+                    std::int64_t heads);
+// The inverse.
+void permute_rows(std::byte* out, const std::byte* in, std::int64_t rows, std::size_t row_size_bytes,
+                  std::int64_t heads);
+
+}  // namespace mplus::io

@@ -1,0 +1,151 @@
+// Attention of many queries. A panel's lanes are kPanel (query, head) pairs of one group; keys and values
+// stay as they lie in the cache and are broadcast, so the softmax over keys runs down the lanes and nothing
+// is ever summed across them. Blocks of keys start at multiples of kKeys: a query's result depends on its own
+// row and the cache alone.
+#include "mplus/kernels/cpu/kernels.h"
+#include "mplus/kernels/cpu/math.h"
+#include "mplus/kernels/cpu/tile.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+namespace {
+
+constexpr std::int64_t kKeys = 64;
+
+struct Panel {
+  const AttendJob& job;
+  std::int64_t first;  // (query, head) pair of lane 0, pair = t * (H/G) + head within the group
+  std::int64_t count;  // lanes in use
+  const float* keys;   // of the group, [rows, e]
+  const float* values;
+  std::int64_t group;
+  float* q;                // [e, kPanel], scaled
+  float* scores;           // [kKeys, kPanel]
+  float* out;              // [e, kPanel]
+  I limits[kTileVectors];  // cache rows that a lane sees
+  F maxima[kTileVectors];
+  F sums[kTileVectors];
+
+  std::int64_t sharing() const { return job.heads / job.groups; }
+  std::int64_t visible(std::int64_t lane) const {
+    return job.rows - job.T + 1 + (first + min_of(lane, count - 1)) / sharing();
+  }
+  std::int64_t offset(std::int64_t lane) const {  // of a pair's head in q and out of the job
+    const std::int64_t pair = first + lane;
+    return (pair / sharing()) * job.heads * job.head_size +
+           (group * sharing() + pair % sharing()) * job.head_size;
+  }
+};
+
+void load_queries(Panel& p) {
+  const std::int64_t e = p.job.head_size;
+  for (std::int64_t lane = 0; lane < kPanel; ++lane) {
+    const float* q = p.job.q + p.offset(min_of(lane, p.count - 1));
+    for (std::int64_t i = 0; i < e; ++i) p.q[i * kPanel + lane] = q[i] * p.job.scale;
+    p.limits[lane / kLanes][lane % kLanes] = static_cast<std::int32_t>(p.visible(lane));
+  }
+  for (std::int64_t i = 0; i < e * kPanel; ++i) p.out[i] = 0.0f;
+}
+
+template <int N>
+void score_keys_block(const Panel& p, std::int64_t j0, std::int64_t j1) {
+  const std::int64_t e = p.job.head_size;
+  for_tiles<kTileRows>(j0, j1, [&]<int M>(std::int64_t j) {
+    F acc[M][N] = {};
+    tile(acc, p.keys + j * e, e, 1, p.q, kPanel, e);
+    store_tile(p.scores + (j - j0) * kPanel, kPanel, acc);
+  });
+}
+
+// Scores become weights relative to the new maximum; returns how much earlier results shrink.
+template <int N>
+void soften(Panel& p, std::int64_t j0, std::int64_t j1, F (&shrink)[N]) {
+  const bool masked = j1 > p.visible(0);
+  for (int n = 0; n < N; ++n) {
+    F maximum = p.maxima[n];
+    for (std::int64_t j = j0; j < j1; ++j) {
+      float* at = p.scores + (j - j0) * kPanel + n * kLanes;
+      F s = load(at);
+      if (masked) {
+        s = splat(static_cast<std::int32_t>(j)) < p.limits[n] ? s : splat(-__builtin_inff());
+        store(at, s);
+      }
+      maximum = max(maximum, s);
+    }
+    shrink[n] = exp(p.maxima[n] - maximum);
+    F total = p.sums[n] * shrink[n];
+    for (std::int64_t j = j0; j < j1; ++j) {
+      float* at = p.scores + (j - j0) * kPanel + n * kLanes;
+      const F weight = exp(load(at) - maximum);
+      store(at, weight);
+      total = total + weight;
+    }
+    p.maxima[n] = maximum;
+    p.sums[n] = total;
+  }
+}
+
+template <int N>
+void add_values(const Panel& p, std::int64_t j0, std::int64_t j1, const F (&shrink)[N]) {
+  const std::int64_t e = p.job.head_size;
+  for_tiles<kTileRows>(0, e, [&]<int M>(std::int64_t i) {
+    F acc[M][N];
+    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+      MPLUS_UNROLL for (int n = 0; n < N; ++n) {
+        acc[m][n] = load(p.out + (i + m) * kPanel + n * kLanes) * shrink[n];
+      }
+    }
+    tile(acc, p.values + j0 * e + i, 1, e, p.scores, kPanel, j1 - j0);
+    store_tile(p.out + i * kPanel, kPanel, acc);
+  });
+}
+
+template <int N>
+void attend_lanes(Panel& p) {
+  const std::int64_t end = p.visible(p.count - 1);
+  for (int n = 0; n < N; ++n) {
+    p.maxima[n] = splat(-__builtin_inff());
+    p.sums[n] = F{};
+  }
+  for (std::int64_t j0 = 0; j0 < end; j0 += kKeys) {
+    const std::int64_t j1 = min_of(j0 + kKeys, end);
+    F shrink[N];
+    score_keys_block<N>(p, j0, j1);
+    soften<N>(p, j0, j1, shrink);
+    add_values<N>(p, j0, j1, shrink);
+  }
+  for (std::int64_t lane = 0; lane < p.count; ++lane) {
+    float* out = p.job.out + p.offset(lane);
+    const float total = p.sums[lane / kLanes][lane % kLanes];
+    for (std::int64_t i = 0; i < p.job.head_size; ++i) out[i] = p.out[i * kPanel + lane] / total;
+  }
+}
+
+}  // namespace
+
+std::size_t attend_panel_scratch(std::int64_t head_size) {
+  return static_cast<std::size_t>((2 * head_size + kKeys) * kPanel) * sizeof(float);
+}
+
+void attend_panel(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch) {
+  const std::int64_t e = job.head_size;
+  const std::int64_t pairs = job.T * (job.heads / job.groups);
+  float* memory = reinterpret_cast<float*>(scratch);
+  Panel p{.job = job,
+          .first = panel * kPanel,
+          .count = min_of<std::int64_t>(kPanel, pairs - panel * kPanel),
+          .keys = job.keys + group * job.capacity * e,
+          .values = job.values + group * job.capacity * e,
+          .group = group,
+          .q = memory,
+          .scores = memory + 2 * e * kPanel,
+          .out = memory + e * kPanel,
+          .limits = {},
+          .maxima = {},
+          .sums = {}};
+  load_queries(p);
+  if (p.count <= kLanes) return attend_lanes<1>(p);
+  if (p.count <= 2 * kLanes) return attend_lanes<2>(p);
+  attend_lanes<3>(p);
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,37 @@
+// Weights as codes: 32 integers of at most six bits with one scale (or one for each half), and a minimum
+// where the type has one. What the newer quantised types have in common, whatever their blocks look like.
+// Types without a minimum have signed codes.
+#pragma once
+
+#include "mplus/core/dtype.h"
+#include "mplus/kernels/cpu/simd.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+
+constexpr bool has_codes(DType t) { return t >= DType::q5_0; }
+constexpr bool has_minimum(DType t) {
+  return t == DType::q4_1 || t == DType::q5_1 || t == DType::q4_k || t == DType::q5_k;
+}
+constexpr bool has_half_scales(DType t) { return t == DType::q6_k; }  // 16 elements each
+constexpr bool is_k_quant(DType t) { return t >= DType::q4_k; }
+
+// The block of 32 with number b begins here, or is part of what begins here.
+template <DType kType>
+MPLUS_INLINE const std::byte* block_at(const std::byte* row, std::int64_t b) {
+  return row + b / (block_elements(kType) / kQuantBlock) * static_cast<std::int64_t>(block_bytes(kType));
+}
+
+inline constexpr std::int32_t kEveryByte = 0x01010101;
+
+// (c >> from & mask) << to in each byte of vectors of words, signed or not.
+template <class Word>
+MPLUS_INLINE Word byte_bits(Word c, int from, std::int32_t mask, int to) {
+  return ((c >> from) & (mask * kEveryByte)) << to;
+}
+// c - offset in each byte; Bytes is a vector of them as large as Word.
+template <class Bytes, class Word>
+MPLUS_INLINE Word subtract_bytes(Word c, std::int8_t offset) {
+  return reinterpret_cast<Word>(reinterpret_cast<Bytes>(c) - offset);
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,71 @@
+// AVX2, FMA, F16C. Included by simd.h only.
+#pragma once
+
+#include <immintrin.h>
+
+namespace mplus::kernels::MPLUS_ISA {
+
+inline constexpr std::int32_t kByteOffset = 0;
+inline constexpr int kTileRows = 4;
+inline constexpr int kTileRowsI8 = 4;
+
+MPLUS_INLINE __m256i raw(I v) { return reinterpret_cast<__m256i>(v); }
+MPLUS_INLINE I ints(__m256i v) { return reinterpret_cast<I>(v); }
+
+MPLUS_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+MPLUS_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
+MPLUS_INLINE float sum(F v) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
+  const __m256 all = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
+}
+MPLUS_INLINE std::int32_t sum(I v) {
+  std::int32_t total = 0;
+  for (int lane = 0; lane < 8; ++lane) total += v[lane];
+  return total;
+}
+MPLUS_INLINE float max_lane(F v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+MPLUS_INLINE I round_to_int(F v) { return ints(_mm256_cvtps_epi32(v)); }
+MPLUS_INLINE I gather(const std::byte* base, I offsets) {
+  return ints(_mm256_i32gather_epi32(reinterpret_cast<const int*>(base), raw(offsets), 1));
+}
+
+MPLUS_INLINE I widen_u8(const void* p) { return ints(_mm256_cvtepu8_epi32(_mm_loadu_si64(p))); }
+MPLUS_INLINE I widen_i8(const void* p) { return ints(_mm256_cvtepi8_epi32(_mm_loadu_si64(p))); }
+MPLUS_INLINE I widen_u16(const void* p) { return ints(_mm256_cvtepu16_epi32(load_bits<__m128i>(p))); }
+MPLUS_INLINE __m128i low_words(I v) {  // the lanes' values must fit 16 unsigned bits
+  const __m256i packed = _mm256_packus_epi32(raw(v), raw(v));
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
+}
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
+  const __m128i words = low_words(v & 0xff);
+  _mm_storeu_si64(p, _mm_packus_epi16(words, words));
+}
+MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, low_words(v)); }
+MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
+MPLUS_INLINE F half_to_float(I h) { return _mm256_cvtph_ps(low_words(h)); }
+MPLUS_INLINE I float_to_half(F v) {
+  return ints(_mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)));
+}
+
+// Four int8 products into each 32-bit lane. maddubs saturates at 16 bits: |w| ≤ 128 times |a| ≤ 127 twice
+// stays below.
+MPLUS_INLINE I dot4_nibbles(I acc, I w, I a) {
+  const __m256i pairs = _mm256_maddubs_epi16(raw(w), raw(a));
+  return acc + ints(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+MPLUS_INLINE I dot4(I acc, I w, I a) {
+  const __m256i magnitude = _mm256_abs_epi8(raw(w));
+  return dot4_nibbles(acc, ints(magnitude), ints(_mm256_sign_epi8(raw(a), raw(w))));
+}
+MPLUS_INLINE I dot4_signed(I acc, I w, I a) { return dot4(acc, w, a); }
+
+}  // namespace mplus::kernels::MPLUS_ISA

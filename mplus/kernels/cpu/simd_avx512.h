@@ -1,0 +1,55 @@
+// AVX-512 F, BW, VL, DQ and VNNI. Included by simd.h only.
+#pragma once
+
+#include <immintrin.h>
+
+namespace mplus::kernels::MPLUS_ISA {
+
+inline constexpr std::int32_t kByteOffset = 128;  // dpbusd wants unsigned weights: q + 128
+inline constexpr int kTileRows = 8;
+inline constexpr int kTileRowsI8 = 16;
+
+MPLUS_INLINE __m512i raw(I v) { return reinterpret_cast<__m512i>(v); }
+MPLUS_INLINE I ints(__m512i v) { return reinterpret_cast<I>(v); }
+
+MPLUS_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+MPLUS_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
+MPLUS_INLINE float sum(F v) { return _mm512_reduce_add_ps(v); }
+MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
+  const F ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);
+  const F cd = _mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d);
+  const __m512d abd = _mm512_castps_pd(ab), cdd = _mm512_castps_pd(cd);
+  const F all =
+      _mm512_castpd_ps(_mm512_unpacklo_pd(abd, cdd)) + _mm512_castpd_ps(_mm512_unpackhi_pd(abd, cdd));
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+MPLUS_INLINE std::int32_t sum(I v) { return _mm512_reduce_add_epi32(raw(v)); }
+MPLUS_INLINE float max_lane(F v) { return _mm512_reduce_max_ps(v); }
+MPLUS_INLINE I round_to_int(F v) { return ints(_mm512_cvtps_epi32(v)); }
+MPLUS_INLINE I gather(const std::byte* base, I offsets) {
+  return ints(_mm512_i32gather_epi32(raw(offsets), base, 1));
+}
+
+MPLUS_INLINE I widen_u8(const void* p) { return ints(_mm512_cvtepu8_epi32(load_bits<__m128i>(p))); }
+MPLUS_INLINE I widen_i8(const void* p) { return ints(_mm512_cvtepi8_epi32(load_bits<__m128i>(p))); }
+MPLUS_INLINE I widen_u16(const void* p) { return ints(_mm512_cvtepu16_epi32(load_bits<__m256i>(p))); }
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) { store_bits(p, _mm512_cvtepi32_epi8(raw(v))); }
+MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, _mm512_cvtepi32_epi16(raw(v))); }
+MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
+MPLUS_INLINE F half_to_float(I h) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw(h))); }
+MPLUS_INLINE I float_to_half(F v) {
+  return ints(_mm512_cvtepu16_epi32(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)));
+}
+
+// Four products of unsigned w and signed a into each 32-bit lane.
+MPLUS_INLINE I dot4(I acc, I w, I a) { return ints(_mm512_dpbusd_epi32(raw(acc), raw(w), raw(a))); }
+MPLUS_INLINE I dot4_nibbles(I acc, I w, I a) { return dot4(acc, w, a); }
+// The same of signed w: its sign moves over to a.
+MPLUS_INLINE I dot4_signed(I acc, I w, I a) {
+  const __m512i turned =
+      _mm512_mask_sub_epi8(raw(a), _mm512_movepi8_mask(raw(w)), _mm512_setzero_si512(), raw(a));
+  return dot4(acc, ints(_mm512_abs_epi8(raw(w))), ints(turned));
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,36 @@
+#include "mplus/kernels/cpu/kernels.h"
+#include "mplus/kernels/cpu/tile.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+
+extern const Table kTable = {
+    .name = MPLUS_ISA_NAME,
+    .panel = kPanel,
+    .panel_i8 = kLanes,
+    .group_i8 = kTileRowsI8,
+    .quantise = quantise,
+    .batched_f32 = batched_f32,
+    .batched_i8 = batched_i8,
+    .vector_f32 = vector_f32,
+    .vector_i8 = vector_i8,
+    .batched_f32_scratch = batched_f32_scratch,
+    .batched_i8_scratch = batched_i8_scratch,
+    .attend_panel = attend_panel,
+    .attend_chunk = attend_chunk,
+    .attend_merge = attend_merge,
+    .attend_panel_scratch = attend_panel_scratch,
+    .attend_chunk_scratch = attend_chunk_scratch,
+    .packed_queries_size = packed_queries_size,
+    .pack_queries = pack_queries,
+    .score_scratch = score_scratch,
+    .score_keys = score_keys,
+    .rms_norm_row = rms_norm_row,
+    .swiglu = swiglu,
+    .silu = silu,
+    .add = add,
+    .rotate = rotate,
+    .to_f32 = to_f32,
+    .from_f32 = from_f32,
+};
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,44 @@
+// The one inner loop behind batched linear layers, attention and retrieval: an outer-product tile
+//   acc[m][n] += a[m * a_row + k * a_step] * b[k * b_step + n]        k = 0 … K-1, in order
+// with lanes along n. Every element of the result is one chain over k, whatever the tile's shape, so cutting
+// the work differently never changes a bit.
+#pragma once
+
+#include "mplus/kernels/cpu/simd.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+
+inline constexpr int kTileVectors = 3;
+inline constexpr int kPanel = kTileVectors * kLanes;
+
+template <int M, int N>
+MPLUS_INLINE void tile(F (&acc)[M][N], const float* a, std::int64_t a_row, std::int64_t a_step,
+                       const float* b, std::int64_t b_step, std::int64_t K) {
+  for (std::int64_t k = 0; k < K; ++k, a += a_step, b += b_step) {
+    F column[N];
+    MPLUS_UNROLL for (int n = 0; n < N; ++n) column[n] = load(b + n * kLanes);
+    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+      const F row = splat(a[m * a_row]);
+      MPLUS_UNROLL for (int n = 0; n < N; ++n) acc[m][n] = fma(row, column[n], acc[m][n]);
+    }
+  }
+}
+
+// Unrolled, so that the accumulators stay in registers.
+template <int M, int N>
+MPLUS_INLINE void store_tile(float* out, std::int64_t row_step, const F (&acc)[M][N]) {
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+    MPLUS_UNROLL for (int n = 0; n < N; ++n) store(out + m * row_step + n * kLanes, acc[m][n]);
+  }
+}
+
+// Calls f.template operator()<M>(first) over [first, end) in tiles of at most kMax rows, the rest in halves.
+template <int kMax, class Function>
+MPLUS_INLINE void for_tiles(std::int64_t first, std::int64_t end, const Function& f) {
+  for (; end - first >= kMax; first += kMax) f.template operator()<kMax>(first);
+  if constexpr (kMax > 1) {
+    if (first < end) for_tiles<kMax / 2>(first, end, f);
+  }
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA

@@ -1,0 +1,102 @@
+#include "mplus/kernels/isa.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/context.h"
+
+// With MPLUS_PORTABLE_KERNELS neither is defined.
+#if defined(__x86_64__) && !defined(MPLUS_PORTABLE_KERNELS)
+#define MPLUS_KERNELS_X86
+#elif defined(__aarch64__) && !defined(MPLUS_PORTABLE_KERNELS)
+#define MPLUS_KERNELS_ARM
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace mplus::kernels {
+
+namespace portable {
+extern const Table kTable;
+}
+#if defined(MPLUS_KERNELS_X86)
+namespace avx2 {
+extern const Table kTable;
+}
+namespace avx512vnni {
+extern const Table kTable;
+}
+#elif defined(MPLUS_KERNELS_ARM)
+namespace neon {
+extern const Table kTable;
+}
+namespace neon_i8mm {
+extern const Table kTable;
+}
+#endif
+
+namespace {
+
+// Part of every numerics id: raise it when a change alters any result's bits.
+constexpr int kKernelSetVersion = 1;
+
+std::vector<const Table*> runnable() {
+  std::vector<const Table*> tables;
+#if defined(MPLUS_KERNELS_X86)
+  __builtin_cpu_init();
+  const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  const bool has_avx512 =
+      has_avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+      __builtin_cpu_supports("avx512vnni") != 0;
+  if (has_avx512) tables.push_back(&avx512vnni::kTable);
+  if (has_avx2) tables.push_back(&avx2::kTable);
+#elif defined(MPLUS_KERNELS_ARM)
+  const bool has_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (has_dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) tables.push_back(&neon_i8mm::kTable);
+  tables.push_back(&neon::kTable);
+#endif
+  tables.push_back(&portable::kTable);
+  return tables;
+}
+
+const Table* find(std::string_view name) {
+  for (const Table* t : runnable())
+    if (name == t->name) return t;
+  fail(ErrorCode::invalid_argument, "MPLUS_ISA: this machine runs {}, got '{}'",
+       fmt::join(runnable_isas(), ", "), name);
+}
+
+std::atomic<const Table*>& current() {
+  static std::atomic<const Table*> chosen = [] {
+    const char* wanted = std::getenv("MPLUS_ISA");
+    return wanted != nullptr && *wanted != '\0' ? find(wanted) : runnable().front();
+  }();
+  return chosen;
+}
+
+}  // namespace
+
+const Table& table() { return *current().load(std::memory_order_relaxed); }
+
+std::vector<std::string_view> runnable_isas() {
+  std::vector<std::string_view> names;
+  for (const Table* t : runnable()) names.emplace_back(t->name);
+  return names;
+}
+
+void force_isa(std::string_view name) { current().store(find(name)); }
+
+std::string_view isa_name() { return table().name; }
+
+std::string numerics_id(Numerics numerics) {
+  return fmt::format("k{}-{}-{}", kKernelSetVersion, isa_name(),
+                     numerics == Numerics::exact ? "exact" : "fast");
+}
+
+}  // namespace mplus::kernels

@@ -1,0 +1,19 @@
+// Which instruction set the operations run on: the best this processor has, unless the environment variable
+// MPLUS_ISA names a lesser one. Chosen once, at first use.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "mplus/kernels/cpu/table.h"
+
+namespace mplus::kernels {
+
+const Table& table();
+std::vector<std::string_view> runnable_isas();  // best first; "portable" is always the last
+
+// For tests and benchmarks: switch sets while no operation is running. An unknown or missing set is an
+// invalid_argument error.
+void force_isa(std::string_view name);
+
+}  // namespace mplus::kernels

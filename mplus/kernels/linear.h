@@ -1,0 +1,28 @@
+// Matrix products with weights in the type of their file.
+#pragma once
+
+#include <cstdint>
+
+#include "mplus/core/buffer.h"
+#include "mplus/kernels/context.h"
+
+namespace mplus::kernels {
+
+// batched: the bits of a row of out do not depend on T, on its neighbours or on the thread count (a law of
+// the write pass). few: may take a matrix-vector path while T is small (decoding); still independent of
+// threads.
+enum class Rows : std::uint8_t { few, batched };
+
+struct LinearOptions {
+  bool accumulate = false;  // out += instead of out =
+  float scale = 1.0f;       // of the product
+  Rows rows = Rows::few;
+  std::int64_t out_stride = 0;  // floats from a row of out to the next; 0 means w.rows
+};
+
+// out[T,o] = scale * x[T,i] · w[o,i]ᵀ; w is f32, f16, bf16, i8 with row_scales, or quantised,
+// which needs i to be a multiple of its block (32, or 256 for K-quants). out must not overlap x.
+void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
+            const LinearOptions& options = {});
+
+}  // namespace mplus::kernels

@@ -1,0 +1,140 @@
+#include "mplus/memory/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "mplus/core/drops.h"
+#include "mplus/core/error.h"
+
+namespace mplus::memory {
+
+Memory::Memory(const Layout& layout, std::uint64_t seed)
+    : layout_(layout), seed_(seed), tail_(std::make_shared<AlignedVector<float>>()), long_term_(layout) {
+  slots_.reserve(static_cast<std::size_t>(layout.layers));
+  for (std::int64_t l = 0; l < layout.layers; ++l)
+    slots_.push_back(std::make_shared<Rows>(layout, layout.remembering.contains(l) ? layout.N : 0));
+}
+
+std::span<const float> Memory::tail(std::int64_t layer) const {
+  const std::size_t size = static_cast<std::size_t>(tail_rows_ * layout_.hidden);
+  return {tail_->data() + static_cast<std::size_t>(layout_.remembering.place(layer)) * size, size};
+}
+
+std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
+  return std::max<std::int64_t>(0, short_term(layer).n + n - layout_.N);
+}
+
+void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
+  MPLUS_CHECK(std::ssize(layers) == layout_.remembering_layers(), "{} layers", layers.size());
+  const std::int64_t n = layers[0].n;
+  MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
+              layout_.N);
+  std::int64_t most_drops = 0;  // layers differ once something was forgotten
+  for (const std::int64_t l : layout_.remembering.list(layout_.layers))
+    if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
+  long_term_.begin_append(layout_, most_drops);
+  auto tail = std::make_shared<AlignedVector<float>>(
+      static_cast<std::size_t>(layout_.remembering_layers() * n * layout_.hidden));
+  const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
+  for (std::int64_t place = 0; place < std::ssize(layers); ++place) {
+    const NewRows& rows = layers[static_cast<std::size_t>(place)];
+    const std::int64_t l = layout_.remembering.layer(place);
+    MPLUS_CHECK(rows.n == n, "layer {}: {} rows, expected {}", l, rows.n, n);
+    if (drops) {
+      drop(l, (*drops)[static_cast<std::size_t>(l)]);
+    } else {
+      const std::int64_t stream = layout_.drop_per_layer ? l : 0;
+      drop(l, choose_drops(seed_, stream, updates_, short_term(l).n, drop_count(l, n)));
+    }
+    auto& slots = slots_[static_cast<std::size_t>(l)];
+    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+    slots->append(layout_, rows, first_birth);
+    std::memcpy(tail->data() + place * n * layout_.hidden, rows.hidden,
+                static_cast<std::size_t>(n * layout_.hidden) * sizeof(float));
+  }
+  long_term_.enforce_capacity(layout_);
+  tail_ = std::move(tail);
+  tail_rows_ = n;
+  ++updates_;
+}
+
+void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {
+  if (dropped.empty()) return;
+  auto& slots = slots_[static_cast<std::size_t>(layer)];
+  MPLUS_CHECK(std::is_sorted(dropped.begin(), dropped.end()) && dropped.front() >= 0 &&
+                  dropped.back() < slots->size(),
+              "layer {}: slots to drop must be ascending and below {}", layer, slots->size());
+  const auto count = static_cast<std::int64_t>(dropped.size());
+  if (layout_.has_long_term()) long_term_.append(layout_, layer, slots->view(), dropped.data(), count);
+  if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+  slots->remove(layout_, dropped.data(), count);
+}
+
+void Memory::rewrite(const Rewriting& chunks) {
+  long_term_.rewrite(layout_, chunks);
+  for (std::int64_t l = 0; l < layout_.layers; ++l) {
+    auto& slots = slots_[static_cast<std::size_t>(l)];
+    const std::int64_t n = slots->size();
+    std::vector<std::int64_t> gone;
+    bool owned = slots.use_count() == 1;
+    for (std::int64_t r = 0; r < n; ++r) {
+      const std::int64_t birth = slots->view().birth[r];
+      if (!chunks.touches(birth)) continue;
+      if (!std::exchange(owned, true))
+        slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+      if (const auto place = chunks.instead_of(l, birth)) {
+        slots->replace(layout_, r, place->rows, place->row);
+      } else {
+        gone.push_back(r);
+      }
+    }
+    slots->remove(layout_, gone.data(), std::ssize(gone));
+  }
+  if (chunks.has(updates_ - 1)) load_tail(chunks.rows(updates_ - 1), chunks.newest_hidden());
+}
+
+bool Memory::equals(const Rewriting& chunks) const {
+  bool same = true;
+  for (std::int64_t l = 0; l < layout_.layers; ++l) {
+    const RowsView slots = short_term(l);
+    for (std::int64_t r = 0; r < slots.n; ++r)
+      if (chunks.touches(slots.birth[r])) same = same && chunks.equals(l, slots, r);
+    long_term_.for_each(l, [&](RowId id, std::int64_t birth) {
+      if (chunks.touches(birth)) same = same && chunks.equals(l, long_term_.rows_of(l, id), id.row);
+    });
+  }
+  return same;
+}
+
+LongTermStore::ChunkCount Memory::count(const std::set<std::int64_t>& chunks) const {
+  LongTermStore::ChunkCount counted = long_term_.count(layout_, chunks);
+  for (std::int64_t l = 0; l < layout_.layers; ++l) {
+    const RowsView rows = short_term(l);
+    counted.rows += std::count_if(rows.birth, rows.birth + rows.n, [&](std::int64_t birth) {
+      return chunks.count(chunk_of(birth, layout_.K)) > 0;
+    });
+  }
+  return counted;
+}
+
+void Memory::load_short_term(std::span<const RowsView> layers) {
+  MPLUS_CHECK(static_cast<std::int64_t>(layers.size()) == layout_.layers, "{} layers", layers.size());
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    slots_[l] = std::make_shared<Rows>(layout_, slots_[l]->capacity(), layers[l]);
+}
+
+void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
+  MPLUS_CHECK(std::ssize(hidden) == layout_.remembering_layers() * rows * layout_.hidden, "{} values",
+              hidden.size());
+  tail_rows_ = rows;
+  tail_ = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
+}
+
+std::size_t Memory::size_bytes() const {
+  std::int64_t rows = 0;
+  for (std::int64_t l = 0; l < layout_.layers; ++l) rows += short_term(l).n + long_term_.size(l);
+  return static_cast<std::size_t>(rows) * layout_.row_cost_bytes() + tail_->size() * sizeof(float);
+}
+
+}  // namespace mplus::memory

@@ -1,0 +1,72 @@
+// One session's memory: short-term slots, long-term store and the newest rows' hidden states (the tail, input
+// of the next write), for every layer that keeps one. Copying it is a fork: segments are shared, slots are
+// copied when one side writes. One thread at a time; a Memory that nobody writes may be read by many.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mplus/core/buffer.h"
+#include "mplus/memory/long_term.h"
+
+namespace mplus::memory {
+
+// Slots to drop per layer, ascending: recorded ones replace the random choice (goldens, replay).
+using Drops = std::vector<std::vector<std::int64_t>>;
+
+class Memory {
+ public:
+  Memory(const Layout& layout, std::uint64_t seed);
+
+  const Layout& layout() const { return layout_; }
+  std::uint64_t seed() const { return seed_; }
+  std::int64_t updates() const { return updates_; }
+
+  RowsView short_term(std::int64_t layer) const { return slots_[static_cast<std::size_t>(layer)]->view(); }
+  const LongTermStore& long_term() const { return long_term_; }
+  std::span<const float> tail(std::int64_t layer) const;  // [tail_rows(), d]; of a layer that keeps rows
+  std::int64_t tail_rows() const { return tail_rows_; }
+
+  // One update: `layers` holds what the write pass made for each layer that keeps rows, all of n ≤ K. Random
+  // slots (or `drops`) make room and move to the long-term store; the rows take the highest births of the
+  // update's block.
+  void update(std::span<const NewRows> layers, const Drops* drops = nullptr);
+
+  // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs, or others of the
+  // same births take their place. Rows written later may carry traces of them.
+  void rewrite(const Rewriting& chunks);
+  bool equals(const Rewriting& chunks) const;  // rewriting would change nothing, bit for bit
+  // Their rows in short- and long-term memory, and the segments that hold some.
+  LongTermStore::ChunkCount count(const std::set<std::int64_t>& chunks) const;
+  // The same long-term rows, kept elsewhere (LongTermStore::replace).
+  void replace_segments(std::size_t first, std::size_t count, std::vector<LongTermStore::Replacement> by) {
+    long_term_.replace(first, count, std::move(by));
+  }
+
+  // How many slots an update with n new rows drops in this layer.
+  std::int64_t drop_count(std::int64_t layer, std::int64_t n) const;
+
+  // Loading: replaces what is there. Row counts may differ between layers.
+  void load_short_term(std::span<const RowsView> layers);
+  void load_tail(std::int64_t rows, std::span<const float> hidden);  // [layers that keep rows, rows, d]
+  void load_long_term(LongTermStore store) { long_term_ = std::move(store); }
+  void set_updates(std::int64_t updates) { updates_ = updates; }
+  void set_seed(std::uint64_t seed) { seed_ = seed; }  // of the drops still to come
+
+  std::size_t size_bytes() const;  // of living rows and tail
+
+ private:
+  void drop(std::int64_t layer, std::span<const std::int64_t> slots);
+
+  Layout layout_;
+  std::uint64_t seed_;
+  std::int64_t updates_ = 0;
+  std::int64_t tail_rows_ = 0;
+  std::vector<std::shared_ptr<Rows>> slots_;          // [L]; copied before a write if a fork shares them
+  std::shared_ptr<const AlignedVector<float>> tail_;  // [layers that keep rows, tail_rows, d]; replaced whole
+  LongTermStore long_term_;
+};
+
+}  // namespace mplus::memory

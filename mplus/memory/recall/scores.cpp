@@ -1,0 +1,174 @@
+#include "mplus/memory/recall/scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/convert.h"
+#include "mplus/kernels/retrieval.h"
+
+namespace mplus::memory {
+namespace {
+
+// Room for a score of every long-term row of a layer.
+ScoredRows room_for(const Memory& memory, std::int64_t layer) {
+  ScoredRows rows;
+  std::size_t n = 0;
+  for (const SegmentUse& use : memory.long_term().segments())
+    n += static_cast<std::size_t>(use.rows(layer).n);
+  rows.values = std::make_unique_for_overwrite<float[]>(n);
+  const float* at = rows.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    const RowsView view = use.rows(layer);
+    const auto size = static_cast<std::size_t>(view.n);
+    rows.scores.pieces.push_back({{view.birth, size}, {at, size}});
+    at += size;
+  }
+  return rows;
+}
+
+// Where nothing has expired yet there is nothing to look for.
+void mark_expired(ScoredRows& rows, const Memory& memory, std::int64_t layer) {
+  const LongTermStore& store = memory.long_term();
+  if (store.expiry(layer) == Expiry{}) return;
+  float* score = rows.values.get();
+  for (const SegmentUse& use : store.segments())
+    for (std::int64_t r = 0; r < use.rows(layer).n; ++r, ++score)
+      if (!store.alive(layer, use, r)) *score = std::numeric_limits<float>::quiet_NaN();
+}
+
+// What the mean over tokens and heads of query · key multiplies each key value with: [G·e].
+std::vector<double> mean_query(const Layout& layout, const LayerQueries& queries) {
+  const std::int64_t e = queries.head_size;
+  const std::int64_t heads_per_group = queries.heads / (layout.kv / e);
+  std::vector<double> sums(static_cast<std::size_t>(layout.kv), 0.0);
+  const float* q = queries.attention;
+  for (std::int64_t t = 0; t < queries.T; ++t)
+    for (std::int64_t h = 0; h < queries.heads; ++h)
+      for (std::int64_t i = 0; i < e; ++i)
+        sums[static_cast<std::size_t>(h / heads_per_group * e + i)] += static_cast<double>(*q++);
+  for (double& s : sums) s /= static_cast<double>(queries.T * queries.heads);
+  return sums;
+}
+
+}  // namespace
+
+std::int64_t ScoredRows::rows() const {
+  std::int64_t n = 0;
+  for (const ScorePiece& piece : scores.pieces) n += std::ssize(piece.births);
+  return n;
+}
+
+RowId ScoredRows::id(std::int64_t row) const {
+  std::uint32_t segment = 0;
+  while (row >= std::ssize(scores.pieces[segment].births)) row -= std::ssize(scores.pieces[segment++].births);
+  return {segment, static_cast<std::uint32_t>(row)};
+}
+
+std::vector<std::int64_t> ScoredRows::living_births() const {
+  std::vector<std::int64_t> births;
+  for (const ScorePiece& piece : scores.pieces)
+    for (std::size_t i = 0; i < piece.births.size(); ++i)
+      if (!std::isnan(piece.scores[i])) births.push_back(piece.births[i]);
+  return births;
+}
+
+std::vector<float> ScoredRows::living_scores() const {
+  std::vector<float> living;
+  for (const ScorePiece& piece : scores.pieces)
+    for (const float score : piece.scores)
+      if (!std::isnan(score)) living.push_back(score);
+  return living;
+}
+
+ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+                           const LayerQueries& queries) {
+  if (queries.retriever == nullptr || queries.T == 0) return {};
+  ScoredRows result = room_for(memory, layer);
+  const Layout& layout = memory.layout();
+  std::vector<kernels::KeyBlock> blocks;
+  float* scores = result.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    use.segment->touch(layer, SegmentPart::retriever_keys);
+    const RowsView rows = use.rows(layer);
+    blocks.push_back({rows.key, scores, rows.n});
+    scores += rows.n;
+  }
+  kernels::retrieval_scores(context, blocks, queries.retriever, queries.T, layout.dtype, layout.retriever);
+  mark_expired(result, memory, layer);
+  return result;
+}
+
+ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+                            const LayerQueries& queries) {
+  if (queries.retriever == nullptr || queries.T == 0) return {};
+  ScoredRows result = list_short_term(memory, layer);
+  const RowsView rows = memory.short_term(layer);
+  kernels::retrieval_scores(context, result.values.get(), queries.retriever, queries.T, rows.key,
+                            memory.layout().dtype, rows.n, memory.layout().retriever);
+  return result;
+}
+
+ScoredRows list_long_term(const Memory& memory, std::int64_t layer) {
+  ScoredRows result = room_for(memory, layer);
+  float* score = result.values.get();
+  for (const ScorePiece& piece : result.scores.pieces) score = std::fill_n(score, piece.scores.size(), 0.0f);
+  mark_expired(result, memory, layer);
+  return result;
+}
+
+ScoredRows list_short_term(const Memory& memory, std::int64_t layer) {
+  ScoredRows result;
+  const RowsView rows = memory.short_term(layer);
+  const auto n = static_cast<std::size_t>(rows.n);
+  result.values = std::make_unique<float[]>(n);
+  result.scores.pieces.push_back({{rows.birth, n}, {result.values.get(), n}});
+  return result;
+}
+
+LayerScores joined(const ScoredRows& long_term, const ScoredRows& short_term) {
+  LayerScores all = long_term.scores;
+  all.pieces.insert(all.pieces.end(), short_term.scores.pieces.begin(), short_term.scores.pieces.end());
+  return all;
+}
+
+ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const LayerQueries& queries) {
+  ScoredRows result = list_long_term(memory, layer);
+  if (queries.T == 0) return result;
+  const Layout& layout = memory.layout();
+  MPLUS_CHECK(queries.attention && queries.head_size > 0 && layout.kv % queries.head_size == 0,
+              "keys of {} values, heads of {}", layout.kv, queries.head_size);
+  const std::vector<double> query = mean_query(layout, queries);
+  std::vector<float> key(static_cast<std::size_t>(layout.kv));
+  float* score = result.values.get();
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    use.segment->touch(layer, SegmentPart::keys_and_values);
+    const RowsView rows = use.rows(layer);
+    for (std::int64_t r = 0; r < rows.n; ++r, ++score) {
+      kernels::to_f32(key.data(), rows.k_row(layout, r), layout.dtype, layout.kv);
+      double product = 0;
+      for (std::size_t c = 0; c < key.size(); ++c) product += query[c] * static_cast<double>(key[c]);
+      *score += static_cast<float>(product);  // NaN stays NaN
+    }
+  }
+  return result;
+}
+
+Votes vote_over_everything(kernels::Context& context, const Memory& memory,
+                           std::span<const LayerQueries> scout, const VoteOptions& options,
+                           std::span<const ScoredRows> long_term) {
+  MPLUS_CHECK(long_term.empty() || long_term.size() == scout.size(), "scores of {} layers of {}",
+              long_term.size(), scout.size());
+  std::vector<ScoredRows> older(scout.size()), recent(scout.size());
+  std::vector<LayerScores> all(scout.size());
+  for (std::size_t l = 0; l < scout.size(); ++l) {
+    const auto layer = static_cast<std::int64_t>(l);
+    if (long_term.empty()) older[l] = score_long_term(context, memory, layer, scout[l]);
+    recent[l] = score_short_term(context, memory, layer, scout[l]);
+    all[l] = joined(long_term.empty() ? older[l] : long_term[l], recent[l]);
+  }
+  return vote(all, memory.layout().K, memory.updates() - 1, options, &context);
+}
+
+}  // namespace mplus::memory

@@ -1,0 +1,113 @@
+#include "mplus/memory/rows.h"
+
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "mplus/core/buffer.h"
+#include "mplus/core/error.h"
+#include "mplus/kernels/convert.h"
+
+namespace mplus::memory {
+
+void Rows::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
+
+Rows::Column Rows::allocate(std::size_t size_bytes) {
+  if (size_bytes == 0) return nullptr;
+  return Column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})));
+}
+
+Rows::Rows(const Layout& layout, std::int64_t capacity) : capacity_(capacity) {
+  const auto rows = static_cast<std::size_t>(capacity);
+  k_ = allocate(rows * layout.kv_bytes());
+  v_ = allocate(rows * layout.kv_bytes());
+  key_ = allocate(rows * layout.key_bytes());
+  birth_ = allocate(rows * sizeof(std::int64_t));
+  hidden_ = allocate(rows * layout.hidden_bytes());
+}
+
+Rows::Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of) : Rows(layout, capacity) {
+  MPLUS_CHECK(copy_of.n <= capacity, "rows {} capacity {}", copy_of.n, capacity);
+  const auto copy = [&](Column& to, const void* from, std::size_t bytes) {
+    if (to && copy_of.n > 0) std::memcpy(to.get(), from, static_cast<std::size_t>(copy_of.n) * bytes);
+  };
+  copy(k_, copy_of.k, layout.kv_bytes());
+  copy(v_, copy_of.v, layout.kv_bytes());
+  copy(key_, copy_of.key, layout.key_bytes());
+  copy(birth_, copy_of.birth, sizeof(std::int64_t));
+  copy(hidden_, copy_of.hidden, layout.hidden_bytes());
+  n_ = copy_of.n;
+}
+
+RowsView Rows::view() const {
+  return {.k = k_.get(),
+          .v = v_.get(),
+          .key = key_.get(),
+          .birth = reinterpret_cast<const std::int64_t*>(birth_.get()),
+          .hidden = reinterpret_cast<const float*>(hidden_.get()),
+          .n = n_};
+}
+
+void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_birth) {
+  MPLUS_CHECK(n_ + rows.n <= capacity_, "rows {} + {} > {}", n_, rows.n, capacity_);
+  if (rows.n == 0) return;
+  const auto at = static_cast<std::size_t>(n_);
+  kernels::from_f32(k_.get() + at * layout.kv_bytes(), layout.dtype, rows.k, rows.n * layout.kv);
+  kernels::from_f32(v_.get() + at * layout.kv_bytes(), layout.dtype, rows.v, rows.n * layout.kv);
+  if (key_)
+    kernels::from_f32(key_.get() + at * layout.key_bytes(), layout.dtype, rows.key,
+                      rows.n * layout.retriever);
+  if (hidden_)
+    std::memcpy(hidden_.get() + at * layout.hidden_bytes(), rows.hidden,
+                static_cast<std::size_t>(rows.n) * layout.hidden_bytes());
+  auto* births = reinterpret_cast<std::int64_t*>(birth_.get());
+  for (std::int64_t i = 0; i < rows.n; ++i) births[n_ + i] = first_birth + i;
+  n_ += rows.n;
+}
+
+void Rows::copy_row(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row) {
+  const auto copy = [&](Column& to, const void* source, std::size_t bytes) {
+    if (to)
+      std::memcpy(to.get() + static_cast<std::size_t>(row) * bytes,
+                  static_cast<const std::byte*>(source) + static_cast<std::size_t>(from_row) * bytes, bytes);
+  };
+  copy(k_, from.k, layout.kv_bytes());
+  copy(v_, from.v, layout.kv_bytes());
+  copy(key_, from.key, layout.key_bytes());
+  copy(birth_, from.birth, sizeof(std::int64_t));
+  copy(hidden_, from.hidden, layout.hidden_bytes());
+}
+
+void Rows::append(const Layout& layout, const RowsView& from, std::int64_t row) {
+  MPLUS_CHECK(n_ < capacity_ && row < from.n, "row {} of {}, {} of {} used", row, from.n, n_, capacity_);
+  copy_row(layout, n_++, from, row);
+}
+
+void Rows::replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row) {
+  MPLUS_CHECK(row < n_ && by_row < by.n, "row {} of {} by row {} of {}", row, n_, by_row, by.n);
+  copy_row(layout, row, by, by_row);
+}
+
+void Rows::remove(const Layout& layout, const std::int64_t* sorted, std::int64_t count) {
+  if (count == 0) return;
+  const std::array<std::pair<Column*, std::size_t>, 5> columns{{{&k_, layout.kv_bytes()},
+                                                                {&v_, layout.kv_bytes()},
+                                                                {&key_, layout.key_bytes()},
+                                                                {&birth_, sizeof(std::int64_t)},
+                                                                {&hidden_, layout.hidden_bytes()}}};
+  for (const auto& [column, bytes] : columns) {
+    if (!*column) continue;
+    std::byte* data = column->get();
+    std::int64_t to = sorted[0];
+    for (std::int64_t i = 0; i < count; ++i) {  // move the run between one removed row and the next
+      const std::int64_t from = sorted[i] + 1;
+      const std::int64_t end = i + 1 < count ? sorted[i + 1] : n_;
+      std::memmove(data + static_cast<std::size_t>(to) * bytes, data + static_cast<std::size_t>(from) * bytes,
+                   static_cast<std::size_t>(end - from) * bytes);
+      to += end - from;
+    }
+  }
+  n_ -= count;
+}
+
+}  // namespace mplus::memory

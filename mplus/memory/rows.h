@@ -1,0 +1,67 @@
+// Columns of memory rows of one layer: keys and values before RoPE, retriever keys, births, hidden states if
+// kept. RowsView only looks; Rows owns and has a fixed capacity, so that appending never moves a row others
+// look at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "mplus/memory/layout.h"
+
+namespace mplus::memory {
+
+struct RowsView {
+  const std::byte* k = nullptr;         // [n, kv]
+  const std::byte* v = nullptr;         // [n, kv]
+  const std::byte* key = nullptr;       // [n, d_r], or null without a retriever
+  const std::int64_t* birth = nullptr;  // [n]
+  const float* hidden = nullptr;        // [n, d], or null where hidden states are not kept
+  std::int64_t n = 0;
+
+  const void* k_row(const Layout& layout, std::int64_t row) const {
+    return k + static_cast<std::size_t>(row) * layout.kv_bytes();
+  }
+  const void* v_row(const Layout& layout, std::int64_t row) const {
+    return v + static_cast<std::size_t>(row) * layout.kv_bytes();
+  }
+};
+
+// What a write pass made for one layer, in f32: n rows to be stored.
+struct NewRows {
+  const float* hidden = nullptr;  // [n, d]
+  const float* k = nullptr;       // [n, kv]
+  const float* v = nullptr;       // [n, kv]
+  const float* key = nullptr;     // [n, d_r], or null
+  std::int64_t n = 0;
+};
+
+class Rows {
+ public:
+  Rows(const Layout& layout, std::int64_t capacity);  // memory is not touched before it is filled
+  Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of);
+
+  std::int64_t size() const { return n_; }
+  std::int64_t capacity() const { return capacity_; }
+  RowsView view() const;
+
+  void append(const Layout& layout, const NewRows& rows, std::int64_t first_birth);
+  void append(const Layout& layout, const RowsView& from, std::int64_t row);
+  void replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row);
+  void remove(const Layout& layout, const std::int64_t* sorted,
+              std::int64_t count);  // the others keep their order
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  using Column = std::unique_ptr<std::byte[], Free>;
+  static Column allocate(std::size_t size_bytes);
+  void copy_row(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row);
+
+  std::int64_t n_ = 0;
+  std::int64_t capacity_ = 0;
+  Column k_, v_, key_, birth_, hidden_;
+};
+
+}  // namespace mplus::memory

@@ -1,0 +1,332 @@
+#include "mplus/model/read_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+
+#include "mplus/core/error.h"
+#include "mplus/io/weights/dequantise.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/norm.h"
+
+namespace mplus::model {
+namespace {
+
+using Share = ReadShare;
+
+std::span<const Share> stack_rows(Workspace& w, std::span<const ReadItem> batch, std::int64_t& rows) {
+  w.read_shares.clear();
+  rows = 0;
+  for (const ReadItem& item : batch) {
+    w.read_shares.push_back({&item, rows, static_cast<std::int64_t>(item.tokens.size())});
+    rows += w.read_shares.back().T;
+  }
+  return w.read_shares;
+}
+
+void embed(Workspace& w, std::span<const Share> shares) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (const Share& s : shares) {
+    for (std::int64_t t = 0; t < s.T; ++t) {
+      const TokenId id = s.item->tokens[static_cast<std::size_t>(t)];
+      MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
+      io::dequantise_row(w.x.data() + (s.at + t) * d, w.weights().embedding, id);
+    }
+  }
+}
+
+// Rows a read may have in front of its own tokens, at most.
+std::int64_t prefix_rows(const ReadItem& item) {
+  std::int64_t rows = item.window ? item.window->size() : 0;
+  if (item.memory) rows += 1 + item.memory->layout().K0 + item.memory->layout().N;
+  return rows;
+}
+
+// Softmax over the scouts of their products with the layer's vector: [T].
+void pool_shares(float* shares, const float* xn, std::int64_t T, const float* vector, std::int64_t d) {
+  float most = -std::numeric_limits<float>::infinity(), sum = 0;
+  for (std::int64_t t = 0; t < T; ++t)
+    most = std::max(most, shares[t] = std::inner_product(vector, vector + d, xn + t * d, 0.0f));
+  for (std::int64_t t = 0; t < T; ++t) sum += shares[t] = std::exp(shares[t] - most);
+  for (std::int64_t t = 0; t < T; ++t) shares[t] /= sum;
+}
+
+memory::LayerQueries scout_queries(Workspace& w, const Share& s, std::int64_t l) {
+  const io::ModelConfig& c = w.weights().config;
+  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+  const std::int64_t at = s.at + s.item->scouts_begin;
+  const float* xn = w.xn.data() + at * c.hidden;
+  memory::LayerQueries queries{.T = s.item->scouts_end - s.item->scouts_begin,
+                               .attention = w.q.data() + at * c.heads * c.head_size,
+                               .heads = c.heads,
+                               .head_size = c.head_size};
+  if (queries.T == 0 || layer.query.empty()) return queries;
+  retriever_project(w, w.query.data(), xn, queries.T, layer.query, false);
+  require_finite(w, l, "retriever queries", w.query.data(), queries.T * w.weights().memory->d_r);
+  queries.retriever = w.query.data();
+  if (layer.pool) {
+    pool_shares(w.pool.data(), xn, queries.T, layer.pool, c.hidden);
+    queries.pool = w.pool.data();
+  }
+  return queries;
+}
+
+void append_to(Workspace& w, kernels::KvCache& cache, DType dtype, std::int64_t n) {
+  kernels::append_rows(w.context(), cache, w.kv_shape(), dtype, w.k_rows.data(), w.v_rows.data(), n, w.rope(),
+                       cache.rows);
+}
+
+void append_contiguous(Workspace& w, kernels::KvCache& cache, DType dtype, const std::byte* k,
+                       const std::byte* v, std::size_t row_size_bytes, std::int64_t n) {
+  w.k_rows.resize(static_cast<std::size_t>(n));
+  w.v_rows.resize(static_cast<std::size_t>(n));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(n); ++r) {
+    w.k_rows[r] = k + r * row_size_bytes;
+    w.v_rows[r] = v + r * row_size_bytes;
+  }
+  append_to(w, cache, dtype, n);
+}
+
+void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
+                     std::span<const memory::RecalledRow> rows) {
+  w.k_rows.resize(rows.size());
+  w.v_rows.resize(rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const memory::RowsView view = memory.long_term().rows_of(layer, rows[r].id);
+    w.k_rows[r] = view.k_row(memory.layout(), rows[r].id.row);
+    w.v_rows[r] = view.v_row(memory.layout(), rows[r].id.row);
+  }
+  append_to(w, cache, memory.layout().dtype, static_cast<std::int64_t>(rows.size()));
+}
+
+// Those of a layer's slots that were born so; all of them without a list.
+void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
+                  const std::optional<std::vector<std::int64_t>>& births) {
+  const memory::RowsView slots = memory.short_term(layer);
+  if (!births)
+    return append_contiguous(w, cache, memory.layout().dtype, slots.k, slots.v, memory.layout().kv_bytes(),
+                             slots.n);
+  const std::unordered_set<std::int64_t> seen(births->begin(), births->end());
+  w.k_rows.clear();
+  w.v_rows.clear();
+  for (std::int64_t row = 0; row < slots.n; ++row) {
+    if (!seen.contains(slots.birth[row])) continue;
+    w.k_rows.push_back(slots.k_row(memory.layout(), row));
+    w.v_rows.push_back(slots.v_row(memory.layout(), row));
+  }
+  append_to(w, cache, memory.layout().dtype, std::ssize(w.k_rows));
+}
+
+void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {
+  append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(w.bos_k(l, adapter)),
+                    reinterpret_cast<const std::byte*>(w.bos_v(l, adapter)), 0, 1);
+}
+
+// What a scout pass left behind stays where it is if the recalled rows fit in front of it.
+bool fill_front(Workspace& w, const ReadItem& item, std::int64_t l, Adapter adapter) {
+  kernels::KvCache& cache = item.cache->layer(l);
+  const std::int64_t rows = cache.rows;
+  cache.rows = 0;
+  if (!item.cache->scouted() || item.cache->front_rows(l) != std::ssize(item.cache->recalled(l)))
+    return false;
+  append_bos(w, cache, l, adapter);
+  append_recalled(w, *item.memory, l, cache, item.cache->recalled(l));
+  cache.rows = rows;
+  return true;
+}
+
+// [bos | recalled | short-term | window] of one layer. Attention sees how far apart rows are, not where they
+// stand, so that scouts may leave room in front for what they will find.
+void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQueries& queries,
+              Adapter adapter) {
+  const ReadItem& item = *s.item;
+  kernels::KvCache& cache = item.cache->layer(l);
+  if (item.memory) {
+    const memory::Memory& memory = *item.memory;
+    if (item.scouting) {
+      item.cache->front_rows(l) =
+          queries.retriever ? std::min(memory.layout().K0, memory.long_term().size(l)) : 0;
+      cache.rows = item.cache->front_rows(l);
+    } else {
+      if (item.recall && queries.retriever) {
+        item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
+        item.cache->seen(l) = item.recall->short_term(l);
+      }
+      if (!item.cache->seen(l) && fill_front(w, item, l, adapter)) return;
+      cache.rows = 0;
+    }
+    append_bos(w, cache, l, adapter);
+    append_recalled(w, memory, l, cache, item.cache->recalled(l));
+    append_slots(w, memory, l, cache, item.scouting ? std::nullopt : item.cache->seen(l));
+  }
+  if (item.window)
+    append_contiguous(w, cache, item.window->dtype(), item.window->k(l), item.window->v(l),
+                      item.window->row_size_bytes(), item.window->size());
+}
+
+// The tokens' own keys and values, in the precision the window keeps.
+void append_tokens(Workspace& w, const Share& s, std::int64_t l) {
+  const std::int64_t kv = w.weights().config.kv_heads * w.weights().config.head_size;
+  const float* k = w.k.data() + s.at * kv;
+  const float* v = w.v.data() + s.at * kv;
+  kernels::KvCache& cache = s.item->cache->layer(l);
+  if (memory::WindowRows* window = s.item->scouting ? nullptr : s.item->window) {
+    window->append(l, k, v, s.T);
+    const auto at = static_cast<std::size_t>(window->size()) * window->row_size_bytes();
+    append_contiguous(w, cache, window->dtype(), window->k(l) + at, window->v(l) + at,
+                      window->row_size_bytes(), s.T);
+  } else {
+    append_contiguous(w, cache, DType::f32, reinterpret_cast<const std::byte*>(k),
+                      reinterpret_cast<const std::byte*>(v), static_cast<std::size_t>(kv) * sizeof(float),
+                      s.T);
+  }
+}
+
+void tap_attention(Workspace& w, const Share& s, std::int64_t l) {
+  const ReadTaps* taps = s.item->taps;
+  if (!taps || !taps->attention) return;
+  const kernels::KvShape shape = w.kv_shape();
+  const std::int64_t n = std::min(taps->attention_queries, s.T);
+  const kernels::KvCache& cache = s.item->cache->layer(l);
+  AlignedVector<float> weights(static_cast<std::size_t>(shape.heads * n * cache.rows));
+  const float* q = w.q.data() + (s.at + s.T - n) * shape.heads * shape.head_size;
+  kernels::attention_weights(w.context(), weights.data(), q, n, cache, shape);
+  taps->attention(l, weights, n, cache.rows);
+}
+
+void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter) {
+  const ReadItem& item = *s.item;
+  const kernels::KvShape shape = w.kv_shape();
+  const bool tapped = item.taps && item.taps->queries;
+  memory::LayerQueries queries;
+  if (tapped || item.scouting || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
+  if (tapped) item.taps->queries(l, queries);
+  if (!item.cache->assembled()) assemble(w, s, l, queries, adapter);
+  append_tokens(w, s, l);
+  const std::int64_t at = s.at * shape.heads * shape.head_size;
+  kernels::KvCache cache = item.cache->layer(l);
+  kernels::rope(w.context(), w.q.data() + at, s.T, shape.heads, w.rope(), cache.rows - s.T, 0);
+  tap_attention(w, s, l);
+  if (item.scouting) {  // over what stands behind the room in front
+    const std::int64_t front = item.cache->front_rows(l);
+    cache.keys += front * shape.head_size;
+    cache.values += front * shape.head_size;
+    cache.rows -= front;
+  }
+  kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.T, cache, shape);
+  if (item.scouting) item.cache->layer(l).rows -= s.T;
+}
+
+void emit_logits(Workspace& w, std::span<const Share> shares, const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  struct Wanted {
+    std::size_t item;
+    std::int64_t token;
+  };
+  Wanted wanted[Workspace::kLogitRows];
+  std::int64_t n = 0;
+  const auto flush = [&] {
+    kernels::linear(w.context(), w.logits.data(), w.xn.data(), n, w.weights().head);
+    require_finite(w, -1, "logits", w.logits.data(), n * c.vocab);
+    for (std::int64_t i = 0; i < n; ++i)
+      sink(wanted[i].item, wanted[i].token,
+           {w.logits.data() + i * c.vocab, static_cast<std::size_t>(c.vocab)});
+    n = 0;
+  };
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    for (std::int64_t t = std::max<std::int64_t>(0, shares[i].item->logits_from); t < shares[i].T; ++t) {
+      kernels::rms_norm(w.context(), w.xn.data() + n * c.hidden, w.x.data() + (shares[i].at + t) * c.hidden,
+                        w.weights().final_norm, 1, c.hidden, c.norm_epsilon);
+      require_finite(w, -1, "hidden states", w.xn.data() + n * c.hidden, c.hidden);
+      wanted[n++] = {i, t};
+      if (n == Workspace::kLogitRows) flush();
+    }
+  }
+  if (n > 0) flush();
+}
+
+void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
+  w.reserve(std::max(rows, Workspace::kLogitRows));
+  for (const Share& s : shares) {
+    const ReadItem& item = *s.item;
+    const std::int64_t most = (item.cache->assembled() ? item.cache->most_rows() : prefix_rows(item)) + s.T;
+    item.cache->reserve(most);
+    w.reserve_positions(most);
+  }
+}
+
+void tap_hidden(const Workspace& w, std::span<const Share> shares, std::int64_t l) {
+  const std::int64_t d = w.weights().config.hidden;
+  for (const Share& s : shares)
+    if (s.item->taps && s.item->taps->hidden)
+      s.item->taps->hidden(l, {w.x.data() + s.at * d, static_cast<std::size_t>(s.T * d)});
+}
+
+}  // namespace
+
+void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  std::int64_t rows = 0;
+  const std::span<const Share> shares = stack_rows(w, batch, rows);
+  if (rows == 0) return;
+  prepare(w, shares, rows);
+
+  embed(w, shares);  // [rows,d]
+  for (std::int64_t l = 0; l < c.layers; ++l) {
+    for (const ReadItem& item : batch) end_if_stopped(item.stop);
+    const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+    tap_hidden(w, shares, l);
+    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
+                      c.norm_epsilon);
+    project(w, w.q.data(), w.xn.data(), rows, layer.q, adapter, false);  // [rows,H·e]
+    project(w, w.k.data(), w.xn.data(), rows, layer.k, adapter, false);  // [rows,G·e]
+    project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);  // [rows,G·e]
+    require_finite_attention(w, l, rows, rows);
+    for (const Share& s : shares) attend_share(w, s, l, adapter);  // [rows,H·e]
+    if (batch[0].scouting && l + 1 == c.layers) break;  // its queries were the last thing asked for
+    finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
+  }
+  for (const Share& s : shares) {
+    if (s.item->scouting) {
+      s.item->cache->set_scouted();
+      continue;
+    }
+    s.item->cache->set_assembled();
+    if (s.item->window) s.item->window->commit(s.T);
+  }
+  emit_logits(w, shares, sink);
+}
+
+ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter) {
+  ScoutStates states;
+  const auto layers = static_cast<std::size_t>(w.weights().config.layers);
+  const std::int64_t width = w.weights().config.heads * w.weights().config.head_size;
+  const std::int64_t d_r = w.weights().memory ? w.weights().memory->d_r : 0;
+  states.retriever.resize(layers);
+  states.attention.resize(layers);
+  states.pool.resize(layers);
+  states.layers.resize(layers);
+  ReadTaps taps;
+  taps.queries = [&](std::int64_t layer, const memory::LayerQueries& queries) {
+    const auto l = static_cast<std::size_t>(layer);
+    if (queries.retriever) states.retriever[l].assign(queries.retriever, queries.retriever + queries.T * d_r);
+    states.attention[l].assign(queries.attention, queries.attention + queries.T * width);
+    if (queries.pool) states.pool[l].assign(queries.pool, queries.pool + queries.T);
+    states.layers[l] = queries;
+    states.layers[l].retriever = queries.retriever ? states.retriever[l].data() : nullptr;
+    states.layers[l].attention = states.attention[l].data();
+    states.layers[l].pool = queries.pool ? states.pool[l].data() : nullptr;
+  };
+  ReadItem scout = item;
+  scout.scouting = true;
+  scout.recall = nullptr;
+  scout.logits_from = static_cast<std::int64_t>(item.tokens.size());
+  scout.taps = &taps;
+  read_pass(w, {&scout, 1}, adapter, nullptr);
+  return states;
+}
+
+}  // namespace mplus::model

@@ -1,0 +1,116 @@
+// Changes to what has been: undo, forget, rebuild.
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "mplus/core/error.h"
+#include "mplus/io/text/json.h"
+#include "mplus/io/text/names.h"
+#include "mplus/store/database/blob.h"
+#include "mplus/store/stored_session.h"
+
+namespace mplus::store {
+namespace {
+
+bool can_be_undone(EventKind kind) {
+  return kind == EventKind::text || kind == EventKind::turn || kind == EventKind::flush;
+}
+
+// A shape's id ends with the tokenizer's fingerprint (Engine::shape_id).
+std::string_view tokenizer_part(std::string_view shape_id) {
+  const std::size_t at = shape_id.rfind("-t");
+  return at == std::string_view::npos ? "" : shape_id.substr(at);
+}
+
+}  // namespace
+
+void StoredSession::undo(std::int64_t n) {
+  if (n <= 0) fail(ErrorCode::invalid_argument, "undo: expected a number of events from 1 on, got {}", n);
+  change([&] {
+    std::vector<std::int64_t> undone;
+    const std::vector<StoredEvent> events = journal_.events();
+    for (auto event = events.rbegin(); event != events.rend() && static_cast<std::int64_t>(undone.size()) < n;
+         ++event)
+      if (event->in_force() && can_be_undone(event->kind)) undone.push_back(event->number);
+    if (static_cast<std::int64_t>(undone.size()) < n)
+      fail(ErrorCode::invalid_argument, "session {}: {} events to undo, but there are only {}",
+           io::shown(info_.name), n, undone.size());
+    const std::int64_t first = undone.back();
+    if (pinned_event() >= first) return undo_from_the_start(std::move(undone));
+    const auto files = store_->own_files(info_.id);
+    Transaction transaction(store_->database());
+    const std::int64_t number = journal_.append({.kind = EventKind::undo});
+    for (std::int64_t event : undone) journal_.mark_undone(event, number);
+    store_->database()
+        .prepare("DELETE FROM states WHERE session = ? AND event >= ?")
+        .bind(info_.id)
+        .bind(first)
+        .run();
+    store_->release_segments();
+    transaction.commit();
+    store_->mark(info_.id, !options_.batch);
+    load();
+    index_words();
+    store_->remove_unnamed(files);
+  });
+}
+
+// No state from before what was forgotten is left.
+void StoredSession::undo_from_the_start(std::vector<std::int64_t> undone) {
+  if (was_imported())
+    fail(ErrorCode::invalid_argument,
+         "session {}: it was imported without a journal; what was before that{} cannot be undone",
+         io::shown(info_.name), pinned_event() > 0 ? ", or before something was forgotten," : "");
+  load({.states_before = std::numeric_limits<std::int64_t>::min(), .undone = undone});
+  commit_remade({.event = {.kind = EventKind::undo}, .undone = std::move(undone)});
+}
+
+void StoredSession::commit_remade(Remade remade) {
+  position_ = journal_.last_number() + 1;
+  position_token_ = 0;
+  NewState fresh = write_state_files();
+  Database& database = store_->database();
+  Transaction transaction(database);
+  for (const StoredEvent& renewed : renewed_) journal_.renew(renewed);
+  if (!remade.forgotten.empty()) journal_.forget(remade.forgotten);
+  const std::int64_t number = journal_.append(std::move(remade.event));
+  MPLUS_CHECK(number == position_, "event {} expected, {} appended", position_, number);
+  for (const std::int64_t event : remade.undone) journal_.mark_undone(event, number);
+  database.prepare("DELETE FROM states WHERE session = ?").bind(info_.id).run();
+  insert_state(fresh, remade.pinned);
+  store_->release_segments();
+  const Settings now = settings_of(*engine_, info_.settings.seed);
+  store_->change_session(info_.id, "shape_id = ?, weights_id = ?, numerics_id = ?, model = ?, delta = ?",
+                         now.shape_id, now.weights_id, now.numerics_id, now.model, now.delta);
+  TextIndex words(database, info_.id);
+  words.follow(session_->record());
+  words.stands_at(position());
+  transaction.commit();
+  store_->mark(info_.id, !options_.batch);
+  finish_state(fresh);
+  broken_ = false;
+}
+
+void rebuild_session(Store& store, engine::Engine& engine, const std::string& name, StoredOptions options) {
+  const SessionInfo info = store.get(name);
+  StoredSession session(store, engine, info, std::move(options), StoredSession::NotLoaded{});
+  session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
+  if (info.settings.dtype != engine.layout().dtype)
+    fail(ErrorCode::model_mismatch, "session {}: its memory is kept as {}, this engine keeps {}",
+         io::shown(name), dtype_name(info.settings.dtype), dtype_name(engine.layout().dtype));
+  if (session.was_imported())
+    fail(ErrorCode::invalid_argument,
+         "session {}: it was imported without a journal, so its texts cannot be written again",
+         io::shown(name));
+  session.load({.states_before = std::numeric_limits<std::int64_t>::min(),
+                .recalled_before = std::numeric_limits<std::int64_t>::min(),
+                .without = {},
+                .cut_anew = info.settings.shape_id != engine.shape_id(),
+                .other_ids = tokenizer_part(info.settings.shape_id) != tokenizer_part(engine.shape_id())});
+  session.broken_ = true;  // until all of it is committed
+  session.commit_remade({.event = {.kind = EventKind::rebuild,
+                                   .details = io::Json{{"from_weights", info.settings.weights_id}}.dump()}});
+  store.wipe_log();
+}
+
+}  // namespace mplus::store

@@ -1,0 +1,249 @@
+// A session that lasts: every change is in the journal before the call returns, and from journal and saved
+// states the session can be opened again, by this process or another, on this day or a later one, however the
+// last one ended.
+//
+//   store::Store sessions(engine::home_folder());
+//   store::StoredSession session(sessions, engine, "notes", store::Access::write);
+//   session.remember({.source = "notes.txt", .text = text});
+//   session.session().ask("Where did I leave the key?").text;
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "mplus/core/error.h"
+#include "mplus/core/file_lock.h"
+#include "mplus/engine/session.h"
+#include "mplus/store/store.h"
+#include "mplus/store/words/text_index.h"
+
+namespace mplus::store {
+
+enum class Access {
+  read,   // no lock; what others write meanwhile is not seen
+  write,  // one process at a time; makes the session where there is none
+};
+
+struct StoredOptions {
+  std::uint64_t seed = 0;         // of a session that is made now
+  std::int64_t state_every = 16;  // updates between states: what a process that dies leaves to be replayed
+  bool batch =
+      false;  // leaves the last seconds to the operating system: they survive this process, not the machine
+  bool without_states = false;  // made again from the journal, and what no journal leads to
+  std::function<void(const std::string&)> warn = {};  // what was found damaged and left aside
+  std::function<bool(std::int64_t done, std::int64_t total)> replay_progress = {};  // in events
+};
+
+// What is known of a document by its name and content.
+struct DocumentState {
+  std::optional<std::int64_t> source = {};  // none: it is not known
+  bool complete = false;
+  std::int64_t token_end = 0;  // where to go on
+};
+
+struct ForgetReport {
+  std::vector<std::string> sources;        // names
+  engine::ForgetResult removed;            // without `exact`
+  std::vector<std::string> written_again;  // without it: names of the others whose text stood beside theirs
+  std::int64_t replayed_events = 0;        // with it
+  std::vector<std::string> answers;        // given later, which had recalled the source: each one's question
+  std::vector<std::string> holders;        // other sessions that still hold the text
+  bool log_wiped = true;                   // false: a reader in another process keeps old pages alive
+};
+
+class StoredSession {
+ public:
+  StoredSession(Store& store, engine::Engine& engine, const std::string& name, Access access,
+                StoredOptions options = {});
+  ~StoredSession();  // saves a state if that spares the next one work; failures are left to the journal
+  StoredSession(const StoredSession&) = delete;
+  StoredSession& operator=(const StoredSession&) = delete;
+
+  const SessionInfo& info() const { return info_; }
+  // To be asked, and looked at. What it tells is as of now.
+  engine::Session& session() { return *session_; }
+  const engine::Session& session() const { return *session_; }
+  std::int64_t replayed_events() const { return replayed_events_; }  // when it was opened
+  bool whole() const {
+    return damaged_events_.empty() && !behind_;
+  }  // no event was missing; texts may be lost
+
+  DocumentState document(const engine::Document& document) const;
+  // Continues a document of the same name and content that was not taken in to its end.
+  engine::RememberResult remember(const engine::Document& document, const engine::Progress& progress = {});
+  engine::Answer say(std::string_view message, const engine::GenerateOptions& options = {});
+  void set_system_message(std::string_view text);
+  std::int64_t flush();
+
+  // The last n texts, turns and flushes are as if they had not been. A forgetting is passed over: what was
+  // forgotten stays so. If one lies behind the first of them, the memory is made again from the journal.
+  void undo(std::int64_t n);
+  // `source`: a name, or "#7", the number of one source. `exact`: the memory is made again without it.
+  ForgetReport forget(const std::string& source, bool exact);
+  ForgetReport forget_plan(const std::string& source, bool exact) const;  // what that would do
+
+  void save_state();  // now; a later opening starts here
+  void close();       // as the destructor does, but failures are thrown
+
+  // The words of what was written take part in recall.
+  void serve_words(engine::GenerateOptions& options);
+
+  // Counts the sources an answer drew on; never fails.
+  void note_recall(const engine::Answer& answer);
+  std::int64_t source_id(std::int64_t record_source) const {
+    return source_ids_[static_cast<std::size_t>(record_source)];
+  }
+  const std::vector<std::int64_t>& source_ids() const { return source_ids_; }
+  const Journal& journal() const { return journal_; }
+
+  // The event from which on the journal leads to the memory: an import or a forgetting left what was before.
+  // −1: all of it does.
+  std::int64_t pinned_event() const;
+  // Updates that forgettings wrote again, and of these such as are not what their texts give, bit for bit.
+  std::vector<std::int64_t> rewritten_updates() const;
+  std::vector<std::int64_t> wrongly_rewritten() const;
+
+ private:
+  friend void rebuild_session(Store&, engine::Engine&, const std::string&, StoredOptions);
+  friend void import_session(Store&, engine::Engine&, const std::filesystem::path&, const std::string&);
+  struct NotLoaded {};
+  StoredSession(Store& store, engine::Engine& engine, const SessionInfo& info, StoredOptions options,
+                NotLoaded);
+
+  void check_model() const;
+  void require_writer() const;
+  void warn(const std::string& message) const;
+  void listen();  // events of the session go into the journal
+
+  // Which way a session is made again.
+  struct Replay {
+    std::int64_t states_before =
+        std::numeric_limits<std::int64_t>::max();  // states of later events do not count
+    std::int64_t recalled_before =
+        std::numeric_limits<std::int64_t>::max();  // turns from here on recall anew
+    std::vector<std::int64_t> without = {};        // sources that are left out
+    std::vector<std::int64_t> undone = {};         // events that are left out
+    bool from_pinned = false;                      // states that the journal leads to do not count
+    bool cut_anew = false;   // other sizes: a document that was stopped is stopped at another place
+    bool other_ids = false;  // another tokenizer: places are known by their bytes only
+  };
+  // The newest sound state, then the events behind it.
+  void load() { load(Replay{}); }
+  void load(const Replay& how);
+  bool load_from(Replay how, bool may_look_again);  // false: look again
+  enum class Found { state, nothing, vanished };
+  Found load_newest_state(const Replay& how, bool may_look_again);
+  void load_state(const StateRow& row);
+  void replay_events(const Replay& how);
+  void replay_event(const StoredEvent& event, const Replay& how);
+  void find_places(StoredEvent& event, const StoredSource& source, bool other_ids) const;
+  void replay_text(StoredEvent event, const Replay& how);
+  void replay_turn(StoredEvent event, const Replay& how);
+  // Runs a change; if it fails half-way the session is read again from what is durable.
+  template <class Change>
+  auto change(Change&& change) {
+    require_writer();
+    try {
+      return change();
+    } catch (const Error& error) {
+      const bool damaged = error.code() == ErrorCode::corrupt && !store_->database().damaged_pages().empty();
+      read_again();
+      if (!damaged || broken_ || !store_->database().damaged_pages().empty()) throw;
+    } catch (...) {
+      read_again();
+      throw;
+    }
+    return change();  // it met damage that has been mended
+  }
+  void read_again();
+  // Damage that was met while reading is put in order, so that writing can go on.
+  void mend();
+
+  TextIndex::Place position() const { return {position_, position_token_}; }
+  void index_words();
+  void serve_own_words(engine::GenerateOptions& options);
+
+  void warn_of(const StoredSource& source, std::string_view what_follows);
+  std::shared_ptr<const engine::Source> record_source(const StoredSource& stored, std::int64_t bytes);
+
+  void take(const engine::Event& event);
+  void take_text(const engine::TextTaken& text);
+  void take_turn(const engine::TurnTaken& turn);
+  void note_sources(std::initializer_list<std::int64_t> ids);
+
+  // Holds on to them: another segment must not come to lie at the same address.
+  using SavedSegments = std::map<std::shared_ptr<const memory::Segment>, SegmentRow>;
+
+  // A state whose files are written, but which no row names yet.
+  struct NewState {
+    std::string file;
+    std::int64_t size = 0;
+    struct Use {
+      std::shared_ptr<const memory::Segment> segment;
+      SegmentRow row;  // id 0: new
+    };
+    std::string header;  // checksum of the file's header
+    std::vector<Use> segments;
+    std::vector<std::filesystem::path> before;  // files of the states so far
+  };
+  NewState write_state_files();
+  std::vector<NewState::Use> write_segments();
+  std::size_t with_small_neighbours(std::size_t first, std::size_t end) const;
+  void insert_state(NewState& fresh, bool pinned);  // inside a transaction
+  void finish_state(const NewState& fresh);
+  void drop_old_states();
+  // A memory that was made another way than by adding an event.
+  struct Remade {
+    StoredEvent event;
+    std::vector<std::int64_t> forgotten = {};  // sources
+    std::vector<std::int64_t> undone = {};     // events
+    bool pinned = false;                       // the journal does not lead to it
+  };
+  void commit_remade(Remade remade);  // no state from before counts any more
+  std::optional<StateRow> pinned_state() const;
+  bool was_imported() const;  // without a journal
+  void undo_from_the_start(std::vector<std::int64_t> undone);
+
+  std::vector<std::int64_t> sources_named(const std::string& source) const;
+  std::vector<std::string> answers_that_recalled(const std::vector<std::int64_t>& sources) const;
+  ForgetReport report_of(const std::vector<std::int64_t>& ids) const;
+  std::int64_t first_event_of(const std::vector<std::int64_t>& ids) const;  // throws where an import was
+  std::vector<std::int64_t> record_sources(const std::vector<std::int64_t>& ids) const;
+  void name_written_again(ForgetReport& report) const;
+  engine::IdsOfSource ids_of_sources() const;
+
+  Store* store_;
+  engine::Engine* engine_;
+  StoredOptions options_;
+  SessionInfo info_;
+  std::optional<FileLock> lock_;
+  Journal journal_;
+  std::unique_ptr<engine::Session> session_;
+  std::vector<std::int64_t> source_ids_;       // of the record's sources; 0: none, −1: forgotten
+  SavedSegments saved_;                        // segments that stand in files
+  std::int64_t position_ = -1;                 // the last event in the session
+  std::int64_t position_token_ = 0;            // of its text, the tokens in it
+  std::optional<std::int64_t> open_document_;  // the event of the document that is being taken in
+  std::optional<std::int64_t> continued_;      // the source of the document that goes on
+  std::int64_t state_position_ = -1, state_updates_ = 0, turns_since_state_ = 0;  // of the newest state
+  std::int64_t replayed_events_ = 0;
+  std::unique_ptr<TextIndex> words_;      // in the store: events keep it in step
+  std::unique_ptr<TextIndex> own_words_;  // in this process: of a reader that the store's has left behind
+  std::vector<StoredEvent> renewed_;      // turns that recalled anew, texts whose tokens were found anew
+  std::set<std::int64_t> damaged_events_, lost_sources_;  // met since it was opened, and not put in order yet
+  mutable std::set<std::string> said_;                    // warnings: each is said once
+  bool behind_ = false;  // the database has lost events that were acknowledged
+  bool broken_ = true;   // not, or no longer, what the store holds: nothing of it is saved
+};
+
+// Writes a session's texts again, under the engine's weights (another delta, model or tokenizer).
+void rebuild_session(Store& store, engine::Engine& engine, const std::string& name,
+                     StoredOptions options = {});
+
+}  // namespace mplus::store

@@ -1,0 +1,359 @@
+#include "mplus/train/evaluation/evaluate.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <span>
+
+#include "mplus/core/drops.h"
+#include "mplus/core/error.h"
+#include "mplus/train/evaluation/batch.h"
+#include "mplus/train/evaluation/turns.h"
+#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/model/recall.h"
+#include "mplus/train/model/write_pass.h"
+
+namespace mplus::train {
+namespace {
+
+constexpr std::ptrdiff_t kSearched = 32;                // questions whose scores are held at a time
+enum class ReadOver { everything, recalled, in_turn };  // memory::ReadOver
+
+ReadOver read_over(const io::MemoryConfig& memory) {
+  return memory.read_over.empty()        ? ReadOver::everything
+         : memory.read_over == "in-turn" ? ReadOver::in_turn
+                                         : ReadOver::recalled;
+}
+
+std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
+  return fmt::format("{}/{}/{}/{}", memory, column, written, id);
+}
+
+// Memories that are written side by side.
+class StreamGroup {
+ public:
+  StreamGroup(const Model& model, const EvaluationPlan& plan, std::size_t first, std::size_t count,
+              const std::vector<std::string>& columns, const Reader& reader, AnswerQueue& queue)
+      : model_(model),
+        columns_(columns),
+        first_(first),
+        memories_(std::span(plan.memories).subspan(first, count)),
+        plan_(plan),
+        reader_(reader),
+        queue_(queue),
+        writing_(merge(model, Adapter::write)),
+        memory_(model, static_cast<std::int64_t>(count), capacity()) {
+    for (std::size_t m = 0; m < count; ++m)
+      for (const PlannedAsk& ask : memories_[m].asks)
+        due_[ask.updates].push_back({static_cast<std::int64_t>(m), first + m, &memories_[m], &ask});
+  }
+
+  std::int64_t updates() const { return due_.empty() ? 0 : due_.rbegin()->first; }
+
+  // Columns that depend on nothing that is written.
+  void ask_fixed() {
+    for (std::size_t m = 0; m < memories_.size(); ++m) {
+      std::vector<Waiting> plain, behind_text;
+      for (const PlannedQuestion& question : memories_[m].questions) {
+        const std::size_t from = question.scored_from;
+        if (wants("closed-book"))
+          plain.push_back({question.prompt, from, {{"key", key(first_ + m, "closed-book", 0, question.id)}}});
+        if (wants("context") && !question.context.empty())
+          behind_text.push_back(
+              {question.context,
+               question.goes_on() ? question.context.size() - question.prompt.size() + from : 0,
+               {{"key", key(first_ + m, "context", 0, question.id)}}});
+      }
+      for (std::vector<Waiting>* questions : {&plain, &behind_text}) {
+        if (questions->empty()) continue;
+        const Fronts fronts = reader_.plain_fronts(std::ssize(*questions));
+        queue_.add(fronts, std::move(*questions));
+      }
+    }
+  }
+
+  // Update u of every stream. One that has ended writes its last chunk again: nobody asks it any more, and
+  // all streams keep as many rows.
+  void write(std::int64_t u) {
+    std::map<std::size_t, std::vector<std::int64_t>> by_length;
+    const auto chunk = [&](std::int64_t s) -> const Ids& {
+      const std::vector<Ids>& updates = memories_[static_cast<std::size_t>(s)].updates;
+      return updates[std::min(static_cast<std::size_t>(u), updates.size() - 1)];
+    };
+    const std::int64_t S = std::ssize(memories_);
+    for (std::int64_t s = 0; s < S; ++s) by_length[chunk(s).size()].push_back(s);
+    std::vector<std::vector<Tensor>> parts(static_cast<std::size_t>(model_.memory_layers()));
+    std::vector<std::int64_t> order;
+    for (const auto& [length, streams] : by_length) {
+      Ids tokens;
+      for (const std::int64_t s : streams) tokens.insert(tokens.end(), chunk(s).begin(), chunk(s).end());
+      const std::int64_t B = std::ssize(streams);
+      const Tensor ids = upload(tokens, {B, static_cast<std::int64_t>(length)}, torch::kInt32, device());
+      const auto rows = write_pass(model_, writing_, memory_, ids.to(torch::kInt64),
+                                   upload(streams, {B}, torch::kInt64, device()));
+      for (std::size_t l = 0; l < rows.size(); ++l) parts[l].push_back(rows[l]);
+      order.insert(order.end(), streams.begin(), streams.end());
+    }
+    std::vector<std::int64_t> place(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+      place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    const Tensor back = upload(place, {S}, torch::kInt64, device());
+    std::vector<Tensor> rows;
+    for (const std::vector<Tensor>& part : parts) rows.push_back(torch::cat(part, 0).index_select(0, back));
+    memory_.update(model_, rows, drops(u, rows.front().size(1)));
+  }
+
+  void ask(std::int64_t u) {
+    const auto at = due_.find(u);
+    if (at == due_.end() || !asks_memory()) return;
+    const ProjectedSlots slots = reader_.slots(memory_);
+    std::vector<Due>& due = at->second;
+    const auto asks =
+        std::stable_partition(due.begin(), due.end(), [](const Due& d) { return d.question().goes_on(); });
+    const auto ask_all = [&](auto begin, auto end, ReadOver over) {
+      while (begin != end) {
+        const auto next = begin + std::min(end - begin, kSearched);
+        ask_batch(make_batch({begin, next}, memory_.updates(), device()), slots, over);
+        begin = next;
+      }
+    };
+    ask_all(due.begin(), asks, ReadOver::everything);
+    ask_all(asks, due.end(), read_over(model_.memory));
+  }
+
+ private:
+  torch::Device device() const { return model_.device(); }
+  bool wants(std::string_view column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+  }
+  bool asks_memory() const {
+    return std::any_of(columns_.begin(), columns_.end(),
+                       [](const std::string& c) { return c != "closed-book" && c != "context"; });
+  }
+  std::int64_t capacity() const {
+    std::size_t most = 0;
+    for (const PlannedMemory& memory : memories_) most = std::max(most, memory.updates.size());
+    return static_cast<std::int64_t>(most) * model_.memory.K;
+  }
+
+  // What the engine drops, slot for slot: [M, S, drops].
+  Tensor drops(std::int64_t u, std::int64_t written) const {
+    const std::int64_t drop = memory_.drops_for(written), S = std::ssize(memories_);
+    if (drop == 0) return {};
+    const std::int64_t M = model_.memory_layers(), n = memory_.slots();
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(M * S * drop));
+    at::parallel_for(0, M * S, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t layer = model_.memory.drop_per_layer ? model_.memory.layers.layer(i / S) : 0;
+        const auto chosen = choose_drops(memories_[static_cast<std::size_t>(i % S)].seed, layer, u, n, drop);
+        std::copy(chosen.begin(), chosen.end(), slots.begin() + i * drop);
+      }
+    });
+    return upload(slots, {M, S, drop}, torch::kInt64, device());
+  }
+
+  void ask_batch(const Batch& b, const ProjectedSlots& slots, ReadOver over) {
+    const Fronts short_term = reader_.memory_fronts(slots, b.streams);
+    std::vector<Tensor> normed;
+    reader_.read(short_term, b.asking.tokens, &normed);
+    const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
+    normed.clear();
+    const Shares shares = right_shares(model_, b, search);
+    if (wants("stm")) add(b, "stm", {short_term, {}}, {}, shares);
+    // Chunks in order, and how many of them may be recalled.
+    const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
+                              const Tensor& behind, const Tensor& ranking, bool by_score) {
+      if (!wants(column)) return;
+      using From = ChunkSearch::From;
+      if (over == ReadOver::in_turn && memory_.stored() > 0 && column != "reread") {
+        std::vector<std::int64_t> given;
+        for (const Due& due : b.due)
+          given.push_back(column == "oracle-recall" ? std::ssize(due.question().gold) : 0);
+        const Turns turns = turns_of(order, chosen, behind, given, model_.memory.read_turns);
+        for (std::size_t turn = 0; turn < turns.most; ++turn)
+          add(b, column,
+              reader_.chosen_fronts(memory_, b.streams,
+                                    search.take(turns.at(turn, device()), torch::ones_like(chosen), by_score,
+                                                From::everything)),
+              ranking, shares, turn, &turns);
+        return;
+      }
+      const bool alone = over != ReadOver::everything;
+      const TakenRows taken = search.take(order, chosen, by_score, alone ? From::everything : From::store);
+      add(b, column,
+          alone && !taken.empty()
+              ? reader_.chosen_fronts(memory_, b.streams, taken)
+              : reader_.recall_fronts(
+                    memory_, slots, b.streams,
+                    [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; },
+                    nullptr),
+          ranking, shares);
+    };
+    const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
+                              bool by_score) {
+      by_order(column, votes.order(), votes.leaders(model_.memory.recall_margin).sum(1), votes.behind(),
+               ranking, by_score);
+    };
+    const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
+      if (!wants(column)) return;
+      add(b, column, reader_.recall_fronts(memory_, slots, b.streams, choose, windows), {}, shares);
+    };
+    const ChunkVotes& votes = search.competing();
+    const ChunkVotes& all = search.everything();
+    const auto words_alone = [&](const ChunkVotes& v) {
+      return with_words({torch::zeros_like(v.votes), v.held}, b.words);
+    };
+    const Tensor total = with_words(all, b.words).order();
+    const ChunkVotes both = with_words(votes, b.words);
+    if (model_.memory.recall == "consensus") {
+      by_votes("mplus", votes, all.order(), true);
+    } else {
+      by_rows("mplus", per_layer(b), &b.asking);
+    }
+    by_votes("words-recall", words_alone(votes), words_alone(all).order(), false);
+    by_votes("hybrid", both, total, true);
+    by_votes("reread", both, total, true);
+    by_order("oracle-recall", ChunkVotes{votes.votes + b.gold, votes.held}.order(),
+             votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), votes.behind(), {},
+             true);
+    by_rows("per-layer", per_layer(b), &b.asking);
+    by_rows(
+        "random-recall", [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; }, nullptr);
+  }
+
+  // The paper's rule: each layer the rows its own queries score best.
+  ChooseRows per_layer(const Batch& b) const {
+    return [&](std::int64_t l, const Tensor& normed) {
+      const StreamMemory::LongTerm& store = memory_.long_term(l);
+      const Tensor queries = project(model_.query, l, normed).to(torch::kFloat32);
+      const Tensor keys = store.key.view().index_select(0, b.streams).to(torch::kFloat32);
+      const Tensor scores = recall_scores(queries, keys, b.askers);
+      return ChosenRows{best_rows(scores, store.birth.view().index_select(0, b.streams), model_.memory.K0)};
+    };
+  }
+
+  // By torch's own generator: chance, but not the engine's.
+  Tensor random_rows(const Batch& b) const {
+    const Tensor lots = torch::rand({std::ssize(b.due), memory_.stored()}, torch::TensorOptions(device()));
+    return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
+  }
+
+  // With `turns` it is one of several reads, of those questions that have so many.
+  void add(const Batch& b, const std::string& column, const RecallFronts& read, const Tensor& ranking,
+           const Shares& shares, std::size_t turn = 0, const Turns* turns = nullptr) {
+    const Fronts& fronts = read.fronts;
+    const Tensor recalled =
+        read.recalled_births.empty() ? Tensor() : recalled_shares(model_, b, read.recalled_births);
+    const Tensor order = ranking.defined() ? ranking.to(torch::kCPU).contiguous() : Tensor();
+    std::vector<Waiting> waiting;
+    std::vector<std::int64_t> rows;  // of the fronts
+    for (std::int64_t q = 0; q < std::ssize(b.due); ++q) {
+      const Due& due = b.due[static_cast<std::size_t>(q)];
+      const PlannedQuestion& question = due.question();
+      if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
+      if (column == "reread" && question.goes_on()) continue;
+      const std::size_t of = turns ? turns->chunks[static_cast<std::size_t>(q)].size() : 1;
+      if (turn >= of) continue;
+      std::span<const std::int64_t> best;
+      if (order.defined())
+        best = {order.data_ptr<std::int64_t>() + q * order.size(1), static_cast<std::size_t>(order.size(1))};
+      AnswerJson answer{{"key", key(due.memory, column, due.ask->written, question.id)}};
+      if (!question.gold.empty()) {
+        answer["short_term"] = shares.short_term[q].item<double>();
+        answer["long_term"] = shares.long_term[q].item<double>();
+        std::vector<double> layers(static_cast<std::size_t>(model_.memory_layers()), 0.0);
+        for (std::size_t l = 0; l < layers.size() && recalled.defined(); ++l)
+          layers[l] = recalled[q][static_cast<std::int64_t>(l)].item<double>();
+        answer["recalled"] = layers;
+        if (!best.empty() && column != "reread") answer["rank"] = rank_of(question.gold, best);
+      }
+      Ids window = question.prompt;
+      if (column == "reread") window = with_text(*due.planned, best, question);
+      Waiting asked{std::move(window), question.scored_from, std::move(answer)};
+      if (turns)
+        asked.turn = {static_cast<std::int64_t>(turn), static_cast<std::int64_t>(of),
+                      turns->behind[static_cast<std::size_t>(q)][turn]};
+      waiting.push_back(std::move(asked));
+      rows.push_back(q);
+    }
+    if (waiting.empty()) return;
+    if (rows.size() == b.due.size()) return queue_.add(fronts, std::move(waiting));
+    queue_.add(select(fronts, upload(rows, {std::ssize(rows)}, torch::kInt64, device())), std::move(waiting));
+  }
+
+  // The best chunk's text in front of what asks, if the window has room for it.
+  Ids with_text(const PlannedMemory& memory, std::span<const std::int64_t> best,
+                const PlannedQuestion& question) const {
+    Ids window = question.prompt;
+    const std::int64_t room =
+        plan_.window - std::ssize(window) - std::min(plan_.max_tokens, plan_.window / 4);
+    for (const std::int64_t chunk : best) {
+      const Ids& text = memory.again[static_cast<std::size_t>(chunk)];
+      if (text.empty() || std::ssize(text) > room) continue;
+      window.insert(window.begin() + static_cast<std::ptrdiff_t>(question.asks_from), text.begin(),
+                    text.end());
+      break;
+    }
+    return window;
+  }
+
+  const Model& model_;
+  const std::vector<std::string>& columns_;
+  std::size_t first_;
+  std::span<const PlannedMemory> memories_;
+  const EvaluationPlan& plan_;
+  const Reader& reader_;
+  AnswerQueue& queue_;
+  PassWeights writing_;
+  StreamMemory memory_;
+  std::map<std::int64_t, std::vector<Due>> due_;  // by updates done
+};
+
+}  // namespace
+
+const std::vector<std::string>& evaluation_columns() {
+  static const std::vector<std::string> kColumns{"closed-book",   "context",      "stm",    "mplus",
+                                                 "per-layer",     "words-recall", "hybrid", "reread",
+                                                 "random-recall", "oracle-recall"};
+  return kColumns;
+}
+
+void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
+              const EvaluateOptions& options, AnswerFile& answers) {
+  const torch::NoGradGuard constant;
+  at::manual_seed(0);  // of random recall
+  if (model.memory.K != plan.K || !model.memory.has_retriever)
+    fail(ErrorCode::model_mismatch, "the plan is for K = {} and a retriever, the model has K = {}", plan.K,
+         model.memory.K);
+  const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
+  const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
+  const Reader reader(model);
+  AnswerQueue queue(reader, plan, tokenizer, model.memory, model.device(), static_cast<std::size_t>(at_once),
+                    answers);
+  const auto start = std::chrono::steady_clock::now();
+  const auto share = [&](std::int64_t part) {
+    return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);
+  };
+  const std::size_t end = share(options.part);
+  for (std::size_t first = share(options.part - 1); first < end;
+       first += static_cast<std::size_t>(options.streams)) {
+    const std::size_t count = std::min(end - first, static_cast<std::size_t>(options.streams));
+    StreamGroup group(model, plan, first, count, columns, reader, queue);
+    group.ask_fixed();
+    for (std::int64_t u = 0; u < group.updates(); ++u) {
+      if (options.stop && options.stop->load())
+        fail(ErrorCode::cancelled, "stopped behind {} answers", answers.answers());
+      group.write(u);
+      group.ask(u + 1);
+      if ((u + 1) % 50 == 0)
+        fmt::print(stderr, "{}: memories {} to {} of {}, update {} of {}, {} answers, {:.0f} s\n", plan.name,
+                   first + 1, first + count, plan.memories.size(), u + 1, group.updates(), answers.answers(),
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    queue.finish();
+  }
+}
+
+}  // namespace mplus::train

@@ -1,0 +1,34 @@
+// CUDA kernels of train/model/gpu/fused.cpp, over bfloat16 rows with float arithmetic. Plain pointers, so
+// that no torch header goes through nvcc. All launch on the given stream and return at once.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace mplus::train::cuda {
+
+using bf16 = __nv_bfloat16;
+
+// y = x · rsqrt(mean x² + ε) · weight for each row of d (even) numbers; inverse [rows] keeps the rsqrt for
+// the way back.
+void rms_norm(const bf16* x, const float* weight, bf16* y, float* inverse, std::int64_t rows, int d,
+              float epsilon, cudaStream_t stream);
+// dx = plus + …; plus may be null.
+void rms_norm_backward(const bf16* dy, const bf16* x, const float* weight, const float* inverse,
+                       const bf16* plus, bf16* dx, std::int64_t rows, int d, cudaStream_t stream);
+
+// out = silu(gate) · up; gate_up [rows, 2·width] holds both halves of a row side by side.
+void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaStream_t stream);
+void swiglu_backward(const bf16* dout, const bf16* gate_up, bf16* dgate_up, std::int64_t rows, int width,
+                     cudaStream_t stream);
+
+// Turns element i of every head with element i + e/2 by the angles of the row's position (row t of a stream
+// stands at position t of cos and sin, [T, e/2]); `sign` −1 turns back. Streams and rows of `from` and `to`
+// are so many numbers apart, heads lie side by side.
+void rotate(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
+            std::int64_t to_streams, std::int64_t to_rows, const float* cos, const float* sin, float sign,
+            std::int64_t streams, std::int64_t T, int heads, int e, cudaStream_t stream);
+
+}  // namespace mplus::train::cuda
