@@ -2,8 +2,9 @@
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the source tree count as relative: another clone or build folder finds the same objects.
+  # What it must be told of precompiled headers: they may hold macros that are defined again, and times.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  ${CCACHE_PROGRAM})
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
 add_library(mplus_options INTERFACE)
@@ -18,3 +19,39 @@ if(MPLUS_SANITIZE)
                                                  -fno-sanitize-recover=all)
   target_link_options(mplus_options INTERFACE -fsanitize=${MPLUS_SANITIZE})
 endif()
+
+# The standard library is nine tenths of what a file of ours reads: it is compiled once, here. Twice in fact, since code of
+# libraries and of programs is not made alike; the second has the test library too. No header of the project is in it.
+set(mplus_standard_headers <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <filesystem>
+    <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <string>
+    <string_view> <thread> <unordered_map> <utility> <vector> <fmt/format.h>)
+file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "// Only here to precompile headers.\n")
+
+function(mplus_precompiled name)
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  target_link_libraries(${name} PRIVATE mplus_options fmt::fmt)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE -fpch-preprocess) # for ccache
+  else()
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp") # so that ccache finds it again
+  endif()
+endfunction()
+
+mplus_precompiled(mplus_precompiled ${mplus_standard_headers})
+
+# mplus_use_precompiled(TARGET [WITH]): for targets that are compiled as all others of their sort.
+function(mplus_use_precompiled target)
+  set(with mplus_precompiled)
+  if(ARGC GREATER 1)
+    set(with ${ARGV1})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF) # as the compiler does by itself
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${with})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC forgets that a precompiled header is the system's, and warns of strings that the library itself moves (its bug
+    # 105651 and the like). Kernels are compiled without and keep these warnings.
+    target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
+                                             -Wno-stringop-overread)
+  endif()
+endfunction()

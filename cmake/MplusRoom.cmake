@@ -9,6 +9,7 @@ function(mplus_room name)
   target_include_directories(mplus_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(mplus_${name} PRIVATE $<BUILD_INTERFACE:mplus_options>)
+  mplus_use_precompiled(mplus_${name})
   target_compile_features(mplus_${name} PUBLIC cxx_std_20) # for programs that link the installed library
   foreach(below ${ROOM_ROOMS})
     target_link_libraries(mplus_${name} PUBLIC mplus_${below})

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs every fuzz target for some seconds from the committed seeds, two at a time, under ASan and UBSan; ends non-zero
-# on any finding and says how to run it again. What the fuzzer learns stays under build/fuzz for the next run.
+# Runs every fuzz target, built with ASan and UBSan, for some seconds from the committed seeds, two at a time; ends
+# non-zero on any finding and says how to run it again. What the fuzzer learns stays under build/fuzz for the next run.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 all=()
@@ -21,8 +21,8 @@ seconds=${1:-60}
 targets=("$@")
 [ $# -eq 0 ] && targets=("${all[@]}")
 
-cmake --preset fuzz > /dev/null || { cmake --preset fuzz; exit 1; }
-cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]/#/fuzz_}" || exit 1
+cmake --preset asan > /dev/null || { cmake --preset asan; exit 1; }
+cmake --build --preset asan -j "$(nproc)" --target "${targets[@]/#/fuzz_}" || exit 1
 
 largest_input() { # TARGET: room for a vocabulary of all bytes, or for a memory's header, where there is one
   case $1 in
@@ -48,7 +48,7 @@ fuzz_one() { # TARGET SECONDS
   local options=()
   [ -f "tests/fuzz/$target.dict" ] && options=(-dict="tests/fuzz/$target.dict")
   # An input that takes long or much memory is a finding, too: a reader's work must be in proportion to its file.
-  if build/fuzz/tests/fuzz/fuzz_"$target" "$learnt" "$seeds" -max_total_time="$seconds" \
+  if build/asan/tests/fuzz/fuzz_"$target" "$learnt" "$seeds" -max_total_time="$seconds" \
     -max_len="$(largest_input "$target")" -malloc_limit_mb="$(largest_block "$target")" -timeout=10 -rss_limit_mb=1024 \
     -artifact_prefix="$findings/" -print_final_stats=1 "${options[@]}" > "$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
@@ -61,7 +61,7 @@ fuzz_one() { # TARGET SECONDS
   else
     echo "fuzz: $target: a finding; the end of $log:" >&2
     grep -v '^#' "$log" | tail -n 60 >&2
-    echo "again with: build/fuzz/tests/fuzz/fuzz_$target $findings/<file>" >&2
+    echo "again with: build/asan/tests/fuzz/fuzz_$target $findings/<file>" >&2
     return 1
   fi
 }
