@@ -1,11 +1,13 @@
 // out[T,o] with int8 activations: inside a block of 32 the products are integers and exact; block results
 // meet their scales in f32, in the order of the blocks.
-#include <algorithm>
-#include <utility>
-
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
 #include "mplus/kernels/cpu/tile.h"
+#if defined(MPLUS_MATRIX_I8)
+#include "mplus/kernels/cpu/i8_tile_matrix.h"
+#else
+#include "mplus/kernels/cpu/i8_tile_dot.h"
+#endif
 
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
@@ -23,7 +25,10 @@ void pack(PackedBlock* out, const LinearJob& job, std::int64_t row0) {
     offsets[lane] = static_cast<std::int32_t>(row * job.row_bytes);
   }
   if constexpr (has_codes(kType)) {
-    for (std::int64_t b = 0; b < job.inputs / 32; ++b) out[b] = lane_codes<kType>(base, offsets, b);
+    for (std::int64_t b = 0; b < job.inputs / 32; ++b) {
+      out[b] = lane_codes<kType>(base, offsets, b);
+      arrange(out[b]);
+    }
     return;
   }
   for (std::int64_t b = 0; b < job.inputs / 32; ++b, base += kBytes, ++out) {
@@ -40,79 +45,14 @@ void pack(PackedBlock* out, const LinearJob& job, std::int64_t row0) {
         out->words[4 + k] = (word >> 4) & 0x0f0f0f0f;
       }
     }
+    arrange(*out);
   }
-}
-
-// dot += w · (word kWord of a row's block), in every lane.
-template <int kWord, DType kType>
-MPLUS_INLINE I dot_word(I dot, I w, const std::int8_t* q) {
-#if defined(MPLUS_ISA_NEON) && defined(__ARM_FEATURE_DOTPROD)
-  return ints(vdotq_laneq_s32(raw(dot), bytes(w), load_bits<int8x16_t>(q + kWord / 4 * 16), kWord % 4));
-#else
-  std::int32_t word;
-  __builtin_memcpy(&word, q + 4 * kWord, 4);
-  if constexpr (has_codes(kType) && !has_minimum(kType)) return dot4_signed(dot, w, splat(word));
-  return kType == DType::q8_0 ? dot4(dot, w, splat(word)) : dot4_nibbles(dot, w, splat(word));
-#endif
-}
-
-// The dot products of one block with R rows, in step: R chains hide the latency of one.
-template <int R, DType kType, int... kWords>
-MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* bias,
-                           std::integer_sequence<int, kWords...>) {
-  MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] =
-      kType == DType::q8_0 || kType == DType::q4_0 ? splat(bias[r]) : I{};
-  const auto add_word = [&]<int kWord>() {
-    MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] =
-        dot_word<kWord, kType>(dot[r], words[kWord], q + 32 * r);
-  };
-  (add_word.template operator()<kWords>(), ...);
-}
-
-// The words of a block's halves, where each has a scale of its own.
-using FirstWords = std::integer_sequence<int, 0, 1, 2, 3>;
-using LastWords = std::integer_sequence<int, 4, 5, 6, 7>;
-
-template <int R>
-MPLUS_INLINE void add_scaled(F* acc, const I (&dot)[R], F scale, const float* scales) {
-  MPLUS_UNROLL for (int r = 0; r < R; ++r) acc[r] = fma(to_float(dot[r]), scale * scales[2 * r], acc[r]);
 }
 
 template <int M, DType kType>
 MPLUS_INLINE void rows(const LinearJob& job, const PackedBlock* w, std::int64_t t, std::int64_t row0) {
-  constexpr int kTogether = std::min(M, 4);
-  const QuantisedRows& x = job.quantised;
-  const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t first = t / x.group * blocks * kTerms * x.group + t % x.group;
-  const std::int8_t* q = x.q + first * 32;
-  const float* scales = x.scales + first * 2;
-  const std::int32_t* bias = x.bias + first;
   F acc[M] = {};
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    I words[8];
-    MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
-    for (std::int64_t term = 0; term < kTerms; ++term) {
-      MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
-        I dot[kTogether];
-        if constexpr (has_half_scales(kType)) {
-          dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, FirstWords{});
-          add_scaled(acc + m, dot, w[b].scale, scales + 2 * m);
-          dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, LastWords{});
-          add_scaled(acc + m, dot, w[b].second, scales + 2 * m);
-          continue;
-        }
-        dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, std::make_integer_sequence<int, 8>{});
-        MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
-          F& to = acc[m + r];
-          to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
-          if constexpr (has_minimum(kType)) to = fma(w[b].second, splat(scales[2 * (m + r) + 1]), to);
-        }
-      }
-      q += kTileRowsI8 * 32;
-      scales += kTileRowsI8 * 2;
-      bias += kTileRowsI8;
-    }
-  }
+  sum_rows<M, kType>(acc, job, w, t);
   const std::int64_t valid = job.outputs - row0;
   MPLUS_UNROLL for (int m = 0; m < M; ++m) {
     float* out = job.out + (t + m) * job.out_stride + row0;

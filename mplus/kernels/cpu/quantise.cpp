@@ -12,6 +12,15 @@ MPLUS_INLINE std::int32_t weight_offset(DType dtype) {
   return dtype == DType::q8_0 ? kByteOffset : dtype == DType::q4_0 ? 8 : 0;
 }
 
+// Where vector v of a term's bytes goes.
+MPLUS_INLINE std::int8_t* place(const QuantisedRows& to, std::int64_t at, int v) {
+#if defined(MPLUS_MATRIX_I8)
+  // Neighbouring rows share sixteen bytes: eight columns of one, then of the other.
+  if (to.group > 1) return to.q + (at - at % 2) * 32 + v / 2 * 16 + at % 2 * 8 + v % 2 * 4;
+#endif
+  return to.q + at * 32 + v * kLanes;
+}
+
 // One term: x becomes what it leaves over.
 MPLUS_INLINE void quantise_term(const QuantisedRows& to, std::int64_t at, F (&x)[kVectors],
                                 std::int32_t offset) {
@@ -24,7 +33,7 @@ MPLUS_INLINE void quantise_term(const QuantisedRows& to, std::int64_t at, F (&x)
   I total{};
   for (int v = 0; v < kVectors; ++v) {
     const I q = round_to_int(x[v] * inverse);
-    narrow_i8(to.q + at * 32 + v * kLanes, q);
+    narrow_i8(place(to, at, v), q);
     total = total + q;
     x[v] = fma(to_float(q), splat(-scale), x[v]);
   }

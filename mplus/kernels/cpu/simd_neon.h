@@ -3,6 +3,10 @@
 
 #include <arm_neon.h>
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define MPLUS_MATRIX_I8  // products of int8 by matrix instructions: rows of x lie in pairs
+#endif
+
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 0;

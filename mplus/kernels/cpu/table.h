@@ -16,8 +16,9 @@ namespace mplus::kernels {
 // scale' * q'. One term alone costs a small model some 0.05 nats a token, two are as good as f32 here. The
 // terms of a block follow each other, and blocks of `group` neighbouring rows lie together, so that a tile of
 // rows is one stream: term m of block b of row t stands at ((t / group) * i/32 * kTerms + b * kTerms + m) *
-// group + t % group. `bias` is what an integer dot product starts from, to undo the offset that this
-// instruction set stores weights with.
+// group + t % group (its bytes; in pairs of rows where the instruction set multiplies matrices:
+// quantise.cpp). `bias` is what an integer dot product starts from, to undo the offset that this instruction
+// set stores weights with.
 inline constexpr std::int64_t kTerms = 2;
 
 struct QuantisedRows {
