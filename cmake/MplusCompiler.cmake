@@ -2,9 +2,17 @@
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the source tree count as relative: another clone or build folder finds the same objects.
+  # Where there is no home folder, the cache goes into the tree's own.
+  set(mplus_ccache_folder)
+  execute_process(COMMAND ${CCACHE_PROGRAM} --get-config cache_dir OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE
+                  ERROR_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/tmp" RESULT_VARIABLE failed ERROR_QUIET)
+  if(failed)
+    set(mplus_ccache_folder CCACHE_DIR=${PROJECT_SOURCE_DIR}/build/ccache)
+  endif()
   # What it must be told of precompiled headers: they may hold macros that are defined again, and times.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${mplus_ccache_folder} ${CCACHE_PROGRAM})
 endif()
 
 add_library(mplus_options INTERFACE)
@@ -54,4 +62,21 @@ function(mplus_use_precompiled target)
     target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
                                              -Wno-stringop-overread)
   endif()
+endfunction()
+
+# For files that are compiled more often than they matter: programs and tests. Loops over many numbers in a test still need
+# some optimising, and are few under a sanitizer.
+set(mplus_quick_to_build -O1)
+if(MPLUS_SANITIZE)
+  set(mplus_quick_to_build -O0)
+endif()
+
+# mplus_program_options(TARGET): for programs. They read commands and print; nothing in their own files computes, and CLI11
+# takes twice as long to compile when it is optimised. (Precompiled it would be instantiated in every file.)
+mplus_precompiled(mplus_precompiled_programs ${mplus_standard_headers})
+target_compile_options(mplus_precompiled_programs PRIVATE ${mplus_quick_to_build})
+set_target_properties(mplus_precompiled_programs PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+function(mplus_program_options target)
+  target_compile_options(${target} PRIVATE ${mplus_quick_to_build})
+  mplus_use_precompiled(${target} mplus_precompiled_programs)
 endfunction()

@@ -39,8 +39,10 @@ check() {
   [ "$outcome" = passed ]
 }
 
-build() { # PRESET
-  cmake --preset "$1" -DMPLUS_TESTS=ON -DMPLUS_WERROR=ON && cmake --build --preset "$1" -j "$jobs"
+build() { # PRESET [CMAKE OPTION…]
+  local preset=$1
+  shift
+  cmake --preset "$preset" -DMPLUS_TESTS=ON -DMPLUS_WERROR=ON && cmake --build --preset "$preset" -j "$jobs" "$@"
 }
 
 build_trainer() { # its tests hold it against the mplus of the release build
@@ -99,8 +101,10 @@ if [ "$extent" != quick ]; then
   check "rooms" python3 scripts/check_rooms.py --self-test
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
   # By clang: another compiler's warnings, and half the time to build. Tests of the model and of the whole program take
-  # minutes each there; the release run has them.
-  build_and_test asan "ASan + UBSan (clang)" "long|slow|model|cli"
+  # minutes each there, and the release run has them; the program's own files are only read for warnings.
+  check "ASan + UBSan (clang): build" build asan --target test_programs mplus-golden fuzzers mplus_precompiled_programs &&
+    check "ASan + UBSan: tests" run_tests asan "long|slow|model|cli|python|eval"
+  check "clang's warnings of the programs" python3 scripts/clang_warnings.py build/asan mplus/cli tools
   test_trainer
   check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-15}"
 fi
