@@ -10,6 +10,7 @@
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/names.h"
+#include "mplus/store/store_folder.h"
 
 namespace mplus::cli {
 namespace {
@@ -27,7 +28,7 @@ std::int64_t capacity_rows(const std::string& text) {
 
 std::optional<store::SessionInfo> existing_session(const MemoryOptions& asked) {
   if (asked.session.empty() || !store::Store::exists(engine::home_folder())) return std::nullopt;
-  return open_store().find(asked.session);
+  return open_store(store::Access::read).find(asked.session);
 }
 
 model::MemoryOptions memory_form(const MemoryOptions& asked) {
@@ -75,6 +76,11 @@ fs::path behind_links(fs::path path) {
   return error ? path : canonical;
 }
 
+fs::path no_store_file(fs::path file) {
+  store::refuse_store_file(file);
+  return file;
+}
+
 }  // namespace
 
 std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const MemoryOptions& memory,
@@ -98,12 +104,14 @@ void choose_memory(MemoryOptions& memory, Fallback fallback) {
   }
 }
 
-store::Store open_store() {
-  return store::Store(engine::home_folder(), {.warn = [](const std::string& message) { warn(message); }});
+store::Store open_store(store::Access access) {
+  return store::Store(engine::home_folder(),
+                      {.access = access, .warn = [](const std::string& message) { warn(message); }});
 }
 
 MemoryLock::MemoryLock(const fs::path& file)
-    : file_(behind_links(file)), lock_(file_.string() + ".lock", fmt::format("memory {}", file.string())) {}
+    : file_(no_store_file(behind_links(file))),
+      lock_(file_.string() + ".lock", fmt::format("memory {}", file.string())) {}
 
 engine::Session MemoryLock::open(engine::Engine& engine, std::uint64_t seed) const {
   std::error_code ignored;
@@ -115,7 +123,9 @@ OpenMemory::OpenMemory(engine::Engine& engine, const MemoryOptions& memory, std:
                        store::Access access)
     : options_(memory) {
   if (!memory.session.empty()) {
-    store_.emplace(open_store());
+    store_.emplace(open_store(access));
+    if (store_->read_only())
+      note("note: {} cannot be written: nothing of this is stored\n", printable(store_->folder().string()));
     store::StoredOptions options;
     options.seed = seed;
     options.batch = memory.batch;

@@ -22,8 +22,8 @@ inline constexpr const char* kDefaultSession = "default";
 std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const MemoryOptions& memory,
                                             bool default_delta);
 
-// Sessions live here; made when first written to.
-store::Store open_store();
+// Sessions live here; made when first written to. For reading, write access is not needed.
+store::Store open_store(store::Access access = store::Access::write);
 
 // Settles what --memory and --session ask for. Where they are silent: the default session, if `fallback` says
 // so and, for reading, there is one.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <random>
 
 #include "mplus/core/error.h"
 
@@ -63,7 +64,7 @@ struct Descriptor {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};  // a pipe is not waited for
   if (file.fd < 0) fail_errno(path, "cannot open");
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) fail_errno(path, "cannot stat");
@@ -107,14 +108,31 @@ std::string read_text_file(const std::filesystem::path& path) {
   }
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::string name = path_.string() + ".tmp-XXXXXX";
-  descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor_ < 0) fail_errno(path_, "cannot create a file beside it");
-  temporary_ = name;
+std::filesystem::path temporary_name(const std::filesystem::path& file) {
+  std::random_device random;
+  for (;;) {
+    std::filesystem::path name = file.string() + fmt::format(".tmp-{:06x}", random() & 0xffffff);
+    struct stat info {};
+    if (::lstat(name.c_str(), &info) != 0) return name;
+  }
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path, Readers readers) : path_(std::move(path)) {
+  const mode_t mode = readers == Readers::owner ? 0600 : 0666;
+  do {
+    temporary_ = temporary_name(path_);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail_errno(path_, "cannot create a file beside it");
+  }
   struct stat old {};
-  const mode_t mode = ::stat(path_.c_str(), &old) == 0 ? (old.st_mode & 07777) : 0644;
-  ::fchmod(descriptor_, mode);
+  if (readers == Readers::owner) {
+    ::fchmod(descriptor_, mode);  // an umask may take rights from the owner, too
+  } else if (::stat(path_.c_str(), &old) == 0) {
+    ::fchmod(descriptor_, old.st_mode & 07777);
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -140,13 +158,17 @@ void AtomicFile::commit() {
   if (::close(fd) != 0) fail_errno(path_, "cannot close");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_errno(path_, "cannot rename into place");
   temporary_.clear();
-  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  sync_folder_of(path_);
+}
+
+void sync_folder_of(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const Descriptor directory{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (directory.fd < 0 || ::fsync(directory.fd) != 0) fail_errno(folder, "cannot sync the folder");
 }
 
-void write_text_file(const std::filesystem::path& path, std::string_view text) {
-  AtomicFile file(path);
+void write_text_file(const std::filesystem::path& path, std::string_view text, Readers readers) {
+  AtomicFile file(path, readers);
   file.write(text.data(), text.size());
   file.commit();
 }

@@ -34,11 +34,17 @@ const char* mapped_file_at(const void* address) noexcept;
 
 std::string read_text_file(const std::filesystem::path& path);
 
+// Who may read a file that is made.
+enum class Readers {
+  owner,     // nobody else (0600): what memories and sessions hold
+  by_umask,  // as of any file, or as of the one that is replaced: models, reports
+};
+
 // Replaces a file atomically: written under a temporary name beside it, synced, renamed, folder synced. If
 // anything fails the old file is untouched and the temporary one removed.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::filesystem::path path, Readers readers = Readers::owner);
   ~AtomicFile();  // without commit(): as if nothing had happened
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -53,6 +59,11 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-void write_text_file(const std::filesystem::path& path, std::string_view text);  // as AtomicFile does
+void write_text_file(const std::filesystem::path& path, std::string_view text,
+                     Readers readers = Readers::owner);  // as AtomicFile does
+
+// A name beside a file that nobody uses: "notes.tmp-1f9c03".
+std::filesystem::path temporary_name(const std::filesystem::path& file);
+void sync_folder_of(const std::filesystem::path& file);  // a new name in it lasts; throws io
 
 }  // namespace mplus

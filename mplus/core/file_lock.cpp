@@ -12,6 +12,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/core/private_file.h"
 
 namespace mplus {
 namespace {
@@ -60,7 +61,7 @@ bool take(int descriptor) {
 
 FileLock::FileLock(const fs::path& file, const std::string& what) : file_(file) {
   for (;;) {
-    descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    descriptor_ = open_private(file, O_RDWR | O_CREAT);
     if (descriptor_ < 0) fail(ErrorCode::io, "{}: cannot open: {}", file.string(), std::strerror(errno));
     if (!take(descriptor_)) {
       const std::string holder = read_description(descriptor_);

@@ -9,6 +9,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/core/private_file.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/model/tensor_output.h"
 
@@ -37,17 +38,18 @@ const char* torch_name(DType dtype) {
 
 // Written under another name and renamed when complete.
 template <class Write>
-void write_folder(const fs::path& folder, const Write& write) {
+void write_folder(const fs::path& folder, Readers readers, const Write& write) {
   std::error_code error;
   if (fs::exists(folder, error))
     fail(ErrorCode::io, "{}: is there already; name a new folder", folder.string());
   fs::path place = folder.has_filename() ? folder : folder.parent_path();
-  std::string temporary = place.string() + ".tmp-XXXXXX";
-  if (::mkdtemp(temporary.data()) == nullptr)
+  const fs::path temporary = temporary_name(place);
+  if (!fs::create_directory(temporary, error))
     fail(ErrorCode::io, "{}: cannot create a folder there", folder.string());
   try {
-    write(fs::path(temporary));
-    fs::permissions(temporary, fs::perms(0755), error);
+    if (readers == Readers::owner) make_private(temporary);
+    write(temporary);
+    if (readers == Readers::owner) make_all_private(temporary);
     fs::rename(temporary, place);
   } catch (...) {
     fs::remove_all(temporary, error);
@@ -214,11 +216,12 @@ void require_memory(const Weights& w, const char* what) {
 }  // namespace
 
 void save_base(const Weights& w, const fs::path& folder, std::optional<DType> dtype) {
-  write_folder(folder, [&](const fs::path& into) {
+  write_folder(folder, Readers::by_umask, [&](const fs::path& into) {
     TensorOutput out(dtype.value_or(own_dtype(w.embedding)));
     add_base(out, w, false);
     out.write(into / "model.safetensors", {{"format", "pt"}});
-    write_text_file(into / "config.json", io::hf_config_json(w.config, torch_name(out.dtype())));
+    write_text_file(into / "config.json", io::hf_config_json(w.config, torch_name(out.dtype())),
+                    Readers::by_umask);
   });
 }
 
@@ -256,9 +259,9 @@ void save_published(const Weights& w, const memory::Memory* memory, const fs::pa
   add_memory_parts(out, w);
   if (memory) add_memory(out, *memory);
   if (!w.memory->has_retriever) out.add_bytes("initialized", DType::u8, {}, {std::byte{1}});
-  write_folder(folder, [&](const fs::path& into) {
+  write_folder(folder, memory ? Readers::owner : Readers::by_umask, [&](const fs::path& into) {
     out.write(into / "model.safetensors", {{"format", "pt"}});
-    write_text_file(into / "config.json", config);
+    write_text_file(into / "config.json", config, Readers::by_umask);
   });
 }
 

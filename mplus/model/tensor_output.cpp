@@ -6,6 +6,7 @@
 #include "mplus/core/float16.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/io/weights/quantise.h"
+#include "mplus/io/weights/safetensors_writer.h"
 
 namespace mplus::model {
 namespace {
@@ -77,7 +78,7 @@ void TensorOutput::add_bytes(const std::string& name, DType dtype, std::vector<s
 }
 
 void TensorOutput::write(const std::filesystem::path& file, const io::StringMap& metadata) const {
-  io::write_safetensors(file, tensors_, metadata);
+  io::write_safetensors(file, tensors_, metadata, Readers::by_umask);
 }
 
 }  // namespace mplus::model

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "mplus/core/error.h"
+#include "mplus/core/private_file.h"
 #include "mplus/io/text/names.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/store/database/blob.h"
@@ -133,11 +134,10 @@ std::optional<std::pair<std::int64_t, StoredEvent>> event_of(const RawRow& row) 
 class ScratchFolder {
  public:
   explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    if (fs::exists(path_, error) || !fs::create_directories(path_, error))
-      fail(ErrorCode::io, "{}: cannot make this folder to work in{}{}", path_.string(), error ? ": " : "",
-           error ? error.message() : "");
-    fs::permissions(path_, fs::perms::owner_all, error);
+    std::error_code ignored;
+    if (fs::exists(path_, ignored))
+      fail(ErrorCode::io, "{}: is there already, and needed to work in", path_.string());
+    make_private_folders(path_);
   }
   ~ScratchFolder() {
     std::error_code ignored;

@@ -13,6 +13,7 @@
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/database/schema.h"
 #include "mplus/store/store_damage.h"
+#include "mplus/store/store_folder.h"
 #include "mplus/store/words/text_index.h"
 
 namespace mplus::store {
@@ -21,16 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 200;
-
-fs::path made(const fs::path& folder) {
-  std::error_code error;
-  for (const char* part : {"states", "segments", "locks", "marks"})
-    fs::create_directories(folder / part, error);
-  if (error)
-    fail(ErrorCode::io, "{}: cannot make the folder of a session store: {}", folder.string(),
-         error.message());
-  return folder;
-}
 
 std::set<std::string> names(Database& database, std::string_view sql) {
   std::set<std::string> names;
@@ -55,14 +46,6 @@ std::string select_sessions(std::string_view where) {
       "SELECT id, name, created_at, forked_from, {0}, checksum = {1} FROM sessions "
       "WHERE (ready = 1 OR checksum <> {1}) {2}",
       kSettingsColumns, kSessionSum, where);
-}
-
-fs::path required(const fs::path& folder) {
-  std::error_code ignored;
-  const fs::path file = folder / "sessions.db";
-  const bool there = fs::exists(file, ignored) && fs::file_size(file, ignored) > 0;
-  if (!there) refuse_without_database(folder);
-  return made(folder);
 }
 
 }  // namespace
@@ -104,8 +87,9 @@ std::string segment_list(const std::vector<SegmentRow>& segments) {
 
 Store::Store(const fs::path& folder, StoreOptions options)
     : options_(std::move(options)),
-      folder_(required(folder)),
-      database_(open_database(folder_ / "sessions.db", [this](const std::string& message) {
+      folder_(folder),
+      read_only_(options_.access == Access::read && !can_be_written(folder)),
+      database_(open_store_folder(folder, read_only_, [this](const std::string& message) {
         migrated_ = true;
         warn(message);
       })) {
@@ -358,51 +342,6 @@ void Store::rename(const std::string& from, const std::string& to) {
   }));
 }
 
-void Store::remove_rows(std::int64_t session) {
-  Transaction transaction(database_);
-  database_.prepare("DELETE FROM sessions WHERE id = ?").bind(session).run();
-  TextIndex::drop(database_, session);
-  database_.execute(
-      "DELETE FROM sources WHERE id NOT IN (SELECT source FROM events WHERE source IS NOT NULL UNION "
-      "SELECT answer FROM events WHERE answer IS NOT NULL)");
-  release_segments();
-  transaction.commit();
-}
-
-void Store::remove(const std::string& name) {
-  const std::int64_t session = look_at(name).id;  // a damaged one can be deleted, too
-  const FileLock lock(lock_path(session), fmt::format("session {}", io::shown(name)));
-  const std::vector<fs::path> files = own_files(session);
-  mark_intent(session, name, true);
-  try {
-    writing([&] { remove_rows(session); });
-  } catch (const Error& error) {
-    // A database grows before it shrinks. On a full disk the files make room for that; what they held is to
-    // go anyway, and should this end here, the journal still leads to it.
-    if (error.code() != ErrorCode::io || !disk_is_full(folder_)) throw;
-    std::error_code ignored;
-    for (const fs::path& file : files) fs::remove(file, ignored);
-    remove_rows(session);
-  }
-  forget_mark(session);
-  remove_unnamed(files);
-  wipe_log();
-}
-
-void Store::remove_unfinished() {
-  std::vector<std::int64_t> unfinished;
-  Statement row = database_.prepare(
-      fmt::format("SELECT id FROM sessions WHERE ready = 0 AND checksum = {}", kSessionSum));
-  while (row.step()) unfinished.push_back(row.integer(0));
-  for (std::int64_t session : unfinished) {
-    if (FileLock::owner(lock_path(session))) continue;  // its maker lives
-    mark_intent(session, "", true);
-    writing([&] { remove_rows(session); });
-    forget_mark(session);
-    remove_files_of(session);
-  }
-}
-
 std::vector<std::string> Store::holders(const std::vector<std::int64_t>& sources, std::int64_t except) {
   std::set<std::string> names;
   for (std::int64_t source : sources) {
@@ -440,11 +379,6 @@ std::vector<SegmentRow> Store::segments(std::int64_t state) {
 
 void Store::release_segments() {
   database_.execute("DELETE FROM segments WHERE id NOT IN (SELECT segment FROM state_segments)");
-}
-
-bool Store::wipe_log() {
-  Statement row = database_.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
-  return row.step() && row.integer(0) == 0;
 }
 
 }  // namespace mplus::store

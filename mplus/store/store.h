@@ -70,15 +70,24 @@ struct SegmentRow {
 // The segments of a state as its file names them: JSON.
 std::string segment_list(const std::vector<SegmentRow>& segments);
 
+enum class Access {
+  read,   // no lock; what others write meanwhile is not seen
+  write,  // one process at a time; makes the session where there is none
+};
+
 struct StoreOptions {
+  // read: where the folder cannot be written, it is only read (Store::read_only). Otherwise readers, too,
+  // bring an older version up to date and count what was recalled.
+  Access access = Access::write;
   std::function<void(const std::string&)> warn =
       {};  // what people should know: a copy was made, damage was mended
 };
 
 class Store {
  public:
-  // Makes folder and database where they are missing. Throws corrupt where states or segments are there, but
-  // the database that names them is not.
+  // Makes folder and database where they are missing, for nobody but their owner; a store that others can
+  // read is closed to them. Throws corrupt where states or segments are there, but the database that names
+  // them is not.
   explicit Store(const std::filesystem::path& folder, StoreOptions options = {});
   static bool exists(const std::filesystem::path& folder);  // a database, or what one has left behind
 
@@ -89,6 +98,7 @@ class Store {
   std::filesystem::path lock_path(std::int64_t session) const;
   std::filesystem::path mark_path(std::int64_t session) const;
   void warn(const std::string& message) const;
+  bool read_only() const { return read_only_; }  // the folder cannot be written, and nothing is
 
   std::vector<SessionInfo> list();  // damaged ones, too
   // Throws corrupt where the session's row is damaged, or lost.
@@ -120,7 +130,22 @@ class Store {
   // As it is now, under another name; shares texts, states and segments.
   void fork(const std::string& from, const std::string& to);
   void rename(const std::string& from, const std::string& to);
-  void remove(const std::string& name);  // throws io while another process writes it
+  // What a deletion left of the text on disk, and where. Empty: nothing.
+  struct Leftover {
+    std::string reader =
+        {};  // who keeps old pages alive: "process 4711 (mplus)"; it goes when that has ended
+    std::vector<std::filesystem::path> copies = {};  // of the database from before: nobody changes them
+  };
+  Leftover remove(const std::string& name);  // throws io while another process writes it
+  // A session that could not be made to its end; never fails. The caller holds its lock.
+  void discard(std::int64_t session) noexcept;
+  // The texts of what was undone. Throws io while another process writes the session.
+  struct PurgeReport {
+    std::int64_t events = 0, sources = 0;   // that lost their text; texts that are gone
+    std::vector<std::string> holders = {};  // other sessions that hold some of it
+    Leftover left = {};
+  };
+  PurgeReport purge(const std::string& name);
   // Other sessions that hold one of these sources.
   std::vector<std::string> holders(const std::vector<std::int64_t>& sources, std::int64_t except);
 
@@ -142,6 +167,7 @@ class Store {
   void release_segments();
   // Text that was deleted leaves the write-ahead log, too. False: a reader in another process still holds it.
   bool wipe_log();
+  Leftover wipe();  // the same, and what is left
 
  private:
   SessionInfo read_info(const Statement& row);
@@ -170,10 +196,12 @@ class Store {
   }
   void require_free(const std::string& name);  // throws invalid_argument
   void remove_rows(std::int64_t session);
+  void remove_session(std::int64_t session, const std::string& name);  // also on a full disk
   void remove_files_of(std::int64_t session);  // all that no row names; the session is gone
 
   StoreOptions options_;
   std::filesystem::path folder_;
+  bool read_only_ = false;
   bool migrated_ = false;  // just now, from a version without marks
   Database database_;
 };

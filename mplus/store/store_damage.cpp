@@ -8,6 +8,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file_lock.h"
+#include "mplus/core/private_file.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
 #include "mplus/io/weights/safetensors.h"
@@ -308,7 +309,7 @@ fs::path Store::set_aside(const fs::path& folder) {
   std::error_code ignored;
   const auto move = [&](const fs::path& from) {
     const fs::path to = target / fs::relative(from, folder);
-    fs::create_directories(to.parent_path());
+    make_private_folders(to.parent_path());
     fs::rename(from, to);
   };
   for (const char* part : {"states", "segments", "marks"})

@@ -191,7 +191,7 @@ ForgetReport StoredSession::forget(const std::string& source, bool exact) {
     commit_remade({.event = {.kind = EventKind::forget, .details = details.dump()},
                    .forgotten = ids,
                    .pinned = pinned});
-    report.log_wiped = store_->wipe_log();
+    report.left = store_->wipe();
     return report;
   });
 }

@@ -25,11 +25,6 @@
 
 namespace mplus::store {
 
-enum class Access {
-  read,   // no lock; what others write meanwhile is not seen
-  write,  // one process at a time; makes the session where there is none
-};
-
 struct StoredOptions {
   std::uint64_t seed = 0;         // of a session that is made now
   std::int64_t state_every = 16;  // updates between states: what a process that dies leaves to be replayed
@@ -54,7 +49,7 @@ struct ForgetReport {
   std::int64_t replayed_events = 0;        // with it
   std::vector<std::string> answers;        // given later, which had recalled the source: each one's question
   std::vector<std::string> holders;        // other sessions that still hold the text
-  bool log_wiped = true;                   // false: a reader in another process keeps old pages alive
+  Store::Leftover left = {};               // of the text on disk, and why
 };
 
 class StoredSession {
@@ -116,6 +111,8 @@ class StoredSession {
   StoredSession(Store& store, engine::Engine& engine, const SessionInfo& info, StoredOptions options,
                 NotLoaded);
 
+  // A session that was imported: `add_events` puts them in the journal and returns the sources' ids.
+  void take_over(const std::function<std::vector<std::int64_t>()>& add_events, bool pinned);
   void check_model() const;
   void require_writer() const;
   void warn(const std::string& message) const;

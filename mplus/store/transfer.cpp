@@ -125,6 +125,25 @@ void export_session(const StoredSession& session, const std::filesystem::path& f
   session.session().save(file, extras);
 }
 
+// Events, then a state, then the session is shown.
+void StoredSession::take_over(const std::function<std::vector<std::int64_t>()>& add_events, bool pinned) {
+  {
+    Transaction transaction(store_->database());
+    source_ids_ = add_events();
+    transaction.commit();
+  }
+  const auto last = journal_.last();
+  position_ = last ? last->number : -1;
+  position_token_ = last ? last->token_end : 0;
+  NewState fresh = write_state_files();
+  Transaction transaction(store_->database());
+  insert_state(fresh, pinned || forgot_in_place(journal_));
+  store_->set_ready(info_.id);
+  transaction.commit();
+  store_->mark(info_.id);
+  finish_state(fresh);
+}
+
 void import_session(Store& store, engine::Engine& engine, const std::filesystem::path& path,
                     const std::string& name) {
   check_name(name);
@@ -143,24 +162,19 @@ void import_session(Store& store, engine::Engine& engine, const std::filesystem:
   info.name = name;
   info.settings = settings;
   StoredSession session(store, engine, info, {}, StoredSession::NotLoaded{});
-  session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
-  session.session_ = std::move(loaded);
-  {
-    Transaction transaction(store.database());
-    session.source_ids_ = with_journal ? add_journal(std::move(imported), session.journal_)
-                                       : events_of(session.session_->record(), session.journal_);
-    transaction.commit();
+  try {
+    session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
+    session.session_ = std::move(loaded);
+    session.take_over(
+        [&] {
+          return with_journal ? add_journal(std::move(imported), session.journal_)
+                              : events_of(session.session_->record(), session.journal_);
+        },
+        pinned);
+  } catch (...) {  // nothing of it stays: neither text nor states
+    store.discard(info.id);
+    throw;
   }
-  const auto last = session.journal_.last();
-  session.position_ = last ? last->number : -1;
-  session.position_token_ = last ? last->token_end : 0;
-  auto fresh = session.write_state_files();
-  Transaction transaction(store.database());
-  session.insert_state(fresh, pinned || forgot_in_place(session.journal_));
-  store.set_ready(info.id);
-  transaction.commit();
-  store.mark(info.id);
-  session.finish_state(fresh);
 }
 
 }  // namespace mplus::store

@@ -3,7 +3,9 @@
 // two operations of the operating system.
 //
 //   MPLUS_FAULT_FOLDER   only files below it count
-//   MPLUS_FAULT          kill:N, full:N (no space left) or error:N (I/O error); 0: only count
+//   MPLUS_FAULT          kill:N, full:N (no space left), once:N (the same, for this one) or error:N (I/O
+//   error); 0:
+//                        only count
 //   MPLUS_FAULT_COUNT    a file that gets the count when the process ends
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,11 +31,14 @@ struct Plan {
   const char* folder = std::getenv("MPLUS_FAULT_FOLDER");
   long at = 0;
   int error = 0;  // 0: kill
+  bool once = false;
   Plan() {
     const char* plan = std::getenv("MPLUS_FAULT");
     if (!plan) return;
     if (std::strncmp(plan, "full:", 5) == 0) error = ENOSPC;
     if (std::strncmp(plan, "error:", 6) == 0) error = EIO;
+    once = std::strncmp(plan, "once:", 5) == 0;
+    if (once) error = ENOSPC;
     if (const char* number = std::strchr(plan, ':')) at = std::atol(number + 1);
   }
 };
@@ -71,7 +76,7 @@ bool counts(int descriptor) {
 bool fails(bool counted, bool needs_space) {
   if (!counted) return false;
   const long number = ++operations;
-  if (plan().at == 0 || number < plan().at) return false;
+  if (plan().at == 0 || number < plan().at || (plan().once && number > plan().at)) return false;
   if (plan().error == 0) ::raise(SIGKILL);
   if (plan().error == ENOSPC && !needs_space) return false;
   errno = plan().error;

@@ -11,7 +11,7 @@ STORY = ROOT / "examples" / "story" / "winter_light.txt"
 
 class Killed(ProgramTest):
     def exported(self, name):
-        self.run_program("session", "export", name, "exported.safetensors", "--no-journal")
+        self.run_program("session", "export", name, "exported.safetensors", "--no-journal", "--force")
         tensors, metadata = read_safetensors(self.folder / "exported.safetensors")
         for own in ("session", "checksum.metadata"):
             metadata.pop(own)

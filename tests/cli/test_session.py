@@ -317,9 +317,31 @@ class Zstd:
         return out.raw[:size] if got == size else b""
 
 
-class Forgetting(SessionTest):
+class Searching(SessionTest):
+    """Looks for a secret in all that is on disk."""
     SECRET = "Zanzibar marmalade is kept behind the seventh lantern. "
 
+    def everything(self):
+        """All bytes of the store, and all blobs of the database unpacked."""
+        found = [p.read_bytes() for p in self.home.rglob("*") if p.is_file() and "cache" not in p.parts]
+        zstd = Zstd()
+        with sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True) as database:
+            for (table,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+                for row in database.execute(f'SELECT * FROM "{table}"'):
+                    for value in row:
+                        if isinstance(value, bytes):
+                            found += [value, zstd.decompress(value)]
+                        else:
+                            found.append(str(value).encode())
+        database.close()
+        return found
+
+    def found(self, needles):
+        haystack = self.everything()
+        return {name for name, needle in needles.items() if any(needle in hay for hay in haystack)}
+
+
+class Forgetting(Searching):
     def rows_of_source(self, source):
         """Keys and values of the chunks a source was written in, as they lie in the files."""
         state = max((self.home / "states").iterdir(), key=lambda p: p.stat().st_mtime)
@@ -342,25 +364,6 @@ class Forgetting(SessionTest):
                     width = len(data) // max(1, len(births))
                     rows |= {data[i * width:(i + 1) * width] for i, b in enumerate(births) if b // 8 in chunks}
         return rows
-
-    def everything(self):
-        """All bytes of the store, and all blobs of the database unpacked."""
-        found = [p.read_bytes() for p in self.home.rglob("*") if p.is_file() and "cache" not in p.parts]
-        zstd = Zstd()
-        with sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True) as database:
-            for (table,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-                for row in database.execute(f'SELECT * FROM "{table}"'):
-                    for value in row:
-                        if isinstance(value, bytes):
-                            found += [value, zstd.decompress(value)]
-                        else:
-                            found.append(str(value).encode())
-        database.close()
-        return found
-
-    def found(self, needles):
-        haystack = self.everything()
-        return {name for name, needle in needles.items() if any(needle in hay for hay in haystack)}
 
     def forget_and_search(self, exact):
         secret = self.file("secret plans.txt", self.SECRET * 12)

@@ -232,7 +232,7 @@ TEST_F(StoreTest, ForgettingMasksAtOnceAndExactForgettingEqualsNeverHavingSeen) 
     if (!with_second) return ForgetReport{};
     const ForgetReport report = session.forget("second", exact);
     EXPECT_EQ(report.sources, std::vector<std::string>{"second"});
-    EXPECT_TRUE(report.log_wiped);
+    EXPECT_TRUE(report.left.reader.empty());
     EXPECT_EQ(error_of([&] { session.forget("second", exact); }), ErrorCode::not_found);
     return report;
   };

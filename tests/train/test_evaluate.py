@@ -27,7 +27,7 @@ class SameAsTheEngine(Evaluation):
     def both(self, task, *options, columns=COLUMNS):
         """The same run by engine and trainer: sample by key, each."""
         engine, = self.evaluate(*options, "--columns", columns, task=task, report="engine")["runs"]
-        self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", task=task, report="unused"))
+        self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", "--force", task=task, report="unused"))
         parts = ["1/1"] if columns is COLUMNS else ["1/2", "2/2"]
         files = []
         for part in parts:

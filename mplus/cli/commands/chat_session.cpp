@@ -13,6 +13,7 @@
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/why_output.h"
+#include "mplus/cli/user_file.h"
 #include "mplus/core/error.h"
 #include "mplus/core/text.h"
 #include "mplus/io/text/names.h"
@@ -30,7 +31,7 @@ constexpr std::string_view kHelp =
     "/forget SOURCE   remove what a source left; --exact makes the memory again without it, --dry-run only "
     "tells\n"
     "/fork NAME       keep the session as it is now under another name, and go on here\n"
-    "/save FILE       save a copy to a memory file\n"
+    "/save FILE       save a copy to a memory file; --force behind it replaces one that is there\n"
     "/help            this\n"
     "/quit            end; so does Ctrl-D\n"
     "Ctrl-C stops an answer.\n";
@@ -211,7 +212,7 @@ void ChatSession::undo(const std::string& argument) {
   }
   stored("/undo").undo(n);
   last_.reset();
-  print(fmt::format("{} taken back\n", plural(n, "event")));
+  print(fmt::format("{} taken back; {}", plural(n, "event"), undone_text_stays(options_.memory.session)));
 }
 
 void ChatSession::forget(const std::string& argument) {
@@ -233,11 +234,14 @@ void ChatSession::forget(const std::string& argument) {
 }
 
 void ChatSession::save_copy(const std::string& file) {
-  const MemoryLock copy(file);
-  if (std::filesystem::exists(copy.file()))
-    fail(ErrorCode::invalid_argument, "{}: is there already; name a new file", file);
-  memory_->session().save(copy.file());
-  print(fmt::format("saved to {}\n", printable(file)));
+  constexpr std::string_view kForce = " --force";
+  const bool force = file.ends_with(kForce);
+  const std::string name(trim(force ? file.substr(0, file.size() - kForce.size()) : file));
+  const MemoryLock lock(name);
+  UserFile copy(name, force);
+  memory_->session().save(copy.path());
+  copy.commit();
+  print(fmt::format("saved to {}\n", printable(name)));
 }
 
 }  // namespace mplus::cli

@@ -9,12 +9,14 @@
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/terminal.h"
+#include "mplus/cli/user_file.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/files/weights_id.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/text_side.h"
 #include "mplus/model/save.h"
+#include "mplus/store/store_folder.h"
 
 namespace mplus::cli {
 namespace {
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct ConvertOptions {
   std::string source, target, to, dtype, delta, memory, layers = "all";
-  bool json = false;
+  bool force = false, json = false;
 };
 
 using Outcome = std::vector<std::pair<std::string, std::string>>;  // what was written, and where
@@ -39,10 +41,12 @@ void refuse_dtype(const ConvertOptions& options, std::initializer_list<std::stri
       throw UsageError(fmt::format("convert: --dtype {} cannot be used with --to {}", name, options.to));
 }
 
-void refuse_existing(const fs::path& target) {
+void refuse_existing_folder(const fs::path& target) {
+  store::refuse_store_file(target);
   std::error_code ignored;
-  if (fs::exists(target, ignored))
-    fail(ErrorCode::invalid_argument, "{}: is there already; name a new one", target.string());
+  if (fs::exists(fs::symlink_status(target, ignored)))
+    fail(ErrorCode::invalid_argument, "{}: is there already; name a new folder (--force replaces files only)",
+         target.string());
 }
 
 // A tokenizer is no tensor.
@@ -104,7 +108,6 @@ void save_initial_memory(const ConvertOptions& options, const model::ModelFiles&
 }
 
 Outcome to_base_and_delta(const ConvertOptions& options) {
-  refuse_existing(options.target);
   const model::ModelFiles from = engine::locate_model(options.source, "none");
   const auto weights = model::load_weights(from);
   if (!weights->memory)
@@ -124,10 +127,10 @@ Outcome to_base_and_delta(const ConvertOptions& options) {
 }
 
 Outcome to_delta(const ConvertOptions& options) {
-  refuse_existing(options.target);
+  UserFile target(options.target, options.force);
   std::error_code ignored;
   if (fs::is_directory(options.source, ignored)) {
-    model::save_delta(*model::load_weights({.model = options.source, .delta = std::nullopt}), options.target,
+    model::save_delta(*model::load_weights({.model = options.source, .delta = std::nullopt}), target.path(),
                       dtype_of(options.dtype));
   } else {
     const auto dtype = dtype_of(options.dtype);
@@ -136,15 +139,17 @@ Outcome to_delta(const ConvertOptions& options) {
     if (!layers)
       throw UsageError(fmt::format("convert: --layers: expected layers such as 4-11,20, found {}",
                                    printable(options.layers)));
-    model::convert_delta(options.source, options.target, *dtype, *layers);
+    model::convert_delta(options.source, target.path(), *dtype, *layers);
   }
+  target.commit();
   return {{"delta", options.target}};
 }
 
 Outcome to_memory(const ConvertOptions& options) {
   refuse_dtype(options, {"", "f16", "int8"});
-  refuse_existing(options.target);
-  engine::convert_session_file(options.source, options.target, *dtype_of(options.dtype));
+  UserFile target(options.target, options.force);
+  engine::convert_session_file(options.source, target.path(), *dtype_of(options.dtype));
+  target.commit();
   return {{"memory", options.target}};
 }
 
@@ -152,6 +157,7 @@ int convert(const ConvertOptions& options) {
   std::error_code ignored;
   if (options.layers != "all" && (options.to != "delta" || fs::is_directory(options.source, ignored)))
     throw UsageError("convert: --layers goes with --to delta and a delta file");
+  if (options.to != "delta" && options.to != "memory") refuse_existing_folder(options.target);
   const Outcome outcome = options.to == "published"        ? to_published(options)
                           : options.to == "base"           ? to_base(options)
                           : options.to == "base-and-delta" ? to_base_and_delta(options)
@@ -178,7 +184,7 @@ void add_convert(CLI::App& program, Action& chosen) {
       "any\n"
       "model as a Hugging Face folder. delta, memory: the same in another element type. Where types allow "
       "it\n"
-      "nothing is lost on the way. The target must not exist.");
+      "nothing is lost on the way. The target must not exist; --force replaces a file.");
   command->add_option("SOURCE", options->source, "a model, delta or memory file")->type_name("")->required();
   command->add_option("TARGET", options->target, "the file or folder to make")->type_name("")->required();
   add_choice(*command, "--to", options->to, "what to make",
@@ -194,6 +200,7 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->add_option("--layers", options->layers,
                    "with --to delta, of a delta: keep the memory of these layers only, such as 14-29")
       ->type_name("SET");
+  add_force_option(*command, options->force);
   add_json_option(*command, options->json);
   command->footer(
       "Examples:\n"

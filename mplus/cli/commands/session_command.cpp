@@ -4,29 +4,14 @@
 #include <algorithm>
 
 #include "mplus/cli/commands/command.h"
+#include "mplus/cli/commands/session_options.h"
 #include "mplus/cli/commands/session_show.h"
-#include "mplus/cli/open_memory.h"
-#include "mplus/cli/options.h"
-#include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
+#include "mplus/cli/user_file.h"
 #include "mplus/engine/locate.h"
-#include "mplus/store/salvage.h"
-#include "mplus/store/transfer.h"
 
 namespace mplus::cli {
-namespace {
-
-struct SessionOptions {
-  ModelOptions model;
-  std::string name = kDefaultSession;
-  std::string other;  // a second name, a source or a file
-  std::int64_t count = 1;
-  bool exact = false, everywhere = false, dry_run = false;
-  bool replay = false, no_journal = false, salvage = false, all = false;
-  bool json = false;
-};
-
 void say(const SessionOptions& options, const std::string& text, const Json& json) {
   if (options.json) {
     put_json(json);
@@ -45,13 +30,15 @@ MemoryOptions memory_of(const std::string& session) {
   return memory;
 }
 
+namespace {
+
 // A session and the model it needs.
 struct Opened {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<OpenMemory> memory;
 
   Opened(const SessionOptions& options, const std::string& name, store::Access access) {
-    open_store().get(name);  // says so before a model is loaded; none is made
+    open_store(access).get(name);  // says so before a model is loaded; none is made
     engine = open_engine(options.model, memory_of(name), true);
     memory = std::make_unique<OpenMemory>(*engine, memory_of(name), 0, access);
   }
@@ -59,14 +46,14 @@ struct Opened {
 };
 
 int list(const SessionOptions& options) {
-  const auto sessions =
-      store::Store::exists(engine::home_folder()) ? open_store().list() : std::vector<store::SessionInfo>{};
+  const auto sessions = store::Store::exists(engine::home_folder()) ? open_store(store::Access::read).list()
+                                                                    : std::vector<store::SessionInfo>{};
   say(options, list_text(sessions), list_json(sessions));
   return kGood;
 }
 
 int show(const SessionOptions& options) {
-  store::Store store = open_store();
+  store::Store store = open_store(store::Access::read);
   const store::SessionDetails details = store::session_details(store, options.name);
   say(options, details_text(details), details_json(details));
   return kGood;
@@ -85,8 +72,12 @@ int rename(const SessionOptions& options) {
 }
 
 int remove(const SessionOptions& options) {
-  open_store().remove(options.name);
-  done(options, fmt::format("session {} is gone", printable(options.name)));
+  const store::Store::Leftover left = open_store().remove(options.name);
+  say(options, fmt::format("session {} is gone\n{}", printable(options.name), leftover_text(left)),
+      {{"session", options.name},
+       {"done", fmt::format("session {} is gone", printable(options.name))},
+       {"text_is_gone", left.reader.empty()},
+       {"reader", left.reader.empty() ? Json() : Json(left.reader)}});
   return kGood;
 }
 
@@ -113,12 +104,31 @@ int forget(const SessionOptions& options) {
   return kGood;
 }
 
+int purge(const SessionOptions& options) {
+  const store::Store::PurgeReport report = open_store().purge(options.name);
+  say(options, purge_text(report), {{"session", options.name}, {"purged", purge_json(report)}});
+  return kGood;
+}
+
 int undo(const SessionOptions& options) {
-  Opened opened(options, options.name, store::Access::write);
-  opened.session().undo(options.count);
-  opened.session().close();
-  done(options, fmt::format("{} taken back; {} now", plural(options.count, "event"),
-                            plural(opened.session().session().memory().updates(), "write")));
+  std::string text;
+  {
+    Opened opened(options, options.name, store::Access::write);
+    opened.session().undo(options.count);
+    opened.session().close();
+    text = fmt::format("{} taken back; {} now", plural(options.count, "event"),
+                       plural(opened.session().session().memory().updates(), "write"));
+  }
+  Json json{{"session", options.name}, {"done", text}};
+  text += '\n';
+  if (options.purge) {
+    const store::Store::PurgeReport report = open_store().purge(options.name);
+    text += purge_text(report);
+    json["purged"] = purge_json(report);
+  } else {
+    text += undone_text_stays(options.name);
+  }
+  say(options, text, json);
   return kGood;
 }
 
@@ -129,65 +139,6 @@ int flush(const SessionOptions& options) {
   done(options,
        fmt::format("{}; {} still waiting", plural(writes, "write"),
                    plural(static_cast<std::int64_t>(opened.session().session().window().size()), "token")));
-  return kGood;
-}
-
-// The model in the form of the session's memory, or in its usual one where the session cannot even be found.
-std::unique_ptr<engine::Engine> engine_for_salvage(const SessionOptions& options) {
-  try {
-    return open_engine(options.model, memory_of(options.name), true);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    warn(error.what());
-    return open_engine(options.model, {}, true);
-  }
-}
-
-int salvage(const SessionOptions& options) {
-  const auto engine = engine_for_salvage(options);
-  try {
-    store::Store store = open_store();
-    const store::StoredSession session(store, *engine, options.name, store::Access::read,
-                                       {.warn = [](const std::string& message) { warn(message); }});
-    if (session.whole()) {
-      store::export_session(session, options.other, true);
-      done(options, fmt::format("{} holds everything but what is named above", printable(options.other)));
-      return kGood;
-    }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::io) throw;
-    warn(error.what());
-  }
-  const store::SalvageReport report =
-      store::salvage_session(engine::home_folder(), *engine, options.name, options.other);
-  for (const std::string& lost : report.lost) warn("lost: " + lost);
-  done(options, fmt::format("{} holds {}, written again from their texts", printable(options.other),
-                            plural(report.sources, "source")));
-  return kGood;
-}
-
-int export_to(const SessionOptions& options) {
-  if (options.salvage) return salvage(options);
-  open_store().get(options.name);
-  const auto engine = open_engine(options.model, memory_of(options.name), true);
-  store::Store store = open_store();
-  store::StoredOptions how;
-  how.warn = warn;
-  const store::StoredSession session(store, *engine, options.name, store::Access::read, how);
-  store::export_session(session, options.other, !options.no_journal);
-  done(options, fmt::format("{} is {}", printable(options.other),
-                            size_text(static_cast<double>(std::filesystem::file_size(options.other)))));
-  return kGood;
-}
-
-int import_from(const SessionOptions& options) {
-  MemoryOptions form;
-  form.file = options.other;
-  const auto engine = open_engine(options.model, form, true);
-  store::Store store = open_store();
-  store::import_session(store, *engine, options.other, options.name);
-  done(options,
-       fmt::format("session {} holds what {} brought", printable(options.name), printable(options.other)));
   return kGood;
 }
 
@@ -210,7 +161,7 @@ int rebuild(const SessionOptions& options) {
 }
 
 int verify(const SessionOptions& options) {
-  store::Store store = open_store();
+  store::Store store = open_store(store::Access::read);
   std::vector<std::string> names{options.name};
   if (options.all) {
     names.clear();
@@ -278,6 +229,67 @@ Part add_part(CLI::App& group, Action& chosen, const char* name, const char* hel
   return {command, options};
 }
 
+void add_second(const Part& part, const char* name, const char* help) {
+  part.command->add_option(name, part.options->other, help)->type_name("")->required();
+}
+
+void add_changes(CLI::App& group, Action& chosen) {
+  add_second(add_part(group, chosen, "fork", "the same session under a second name; both go on from here",
+                      fork, true, false),
+             "NEW", "the new name");
+  const Part forgetting = add_part(
+      group, chosen, "forget",
+      "remove a source: its text, and what it left in memory.\n"
+      "Text of others that was written together with it is written again, and keeps its place in time.\n"
+      "It cannot be undone: `undo` passes over it",
+      forget, true, true);
+  add_second(forgetting, "SOURCE", "its name, or its number (#7) as `session show` lists it");
+  forgetting.command->add_flag("--exact", forgetting.options->exact,
+                               "make the memory again without it: as if it had never been read");
+  forgetting.command->add_flag(
+      "--dry-run", forgetting.options->dry_run,
+      "say what goes, what is written again and who else holds the text; change nothing");
+  forgetting.command->add_flag("--everywhere", forgetting.options->everywhere,
+                               "also in the forks that still hold the text");
+  const Part undoing =
+      add_part(group, chosen, "undo",
+               "take back the last turns and documents. Their texts stay on disk until they are purged", undo,
+               true, true);
+  undoing.command->add_flag("--purge", undoing.options->purge,
+                            "also remove their texts from the disk, as `session purge` does");
+  undoing.command->add_option("-n,--events", undoing.options->count, "how many")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  add_part(group, chosen, "purge",
+           "remove from the disk the texts of what was undone: no byte of them is left in the store", purge,
+           true, false);
+  add_part(group, chosen, "flush", "write what waits in the window into the memory", flush, true, true);
+  add_second(add_part(group, chosen, "rename", "another name", rename, true, false), "NEW", "the new name");
+}
+
+void add_copies(CLI::App& group, Action& chosen) {
+  const Part exporting =
+      add_part(group, chosen, "export", "a session in one file", export_session_file, true, true);
+  add_second(exporting, "FILE", "a memory file, to be made");
+  exporting.command->add_flag("--no-journal", exporting.options->no_journal,
+                              "memory and texts only: it cannot be undone or rebuilt elsewhere");
+  exporting.command->add_flag("--salvage", exporting.options->salvage,
+                              "from a damaged store: everything that is sound, source by source");
+  add_force_option(*exporting.command, exporting.options->force);
+  add_second(add_part(group, chosen, "import", "a file becomes a session", import_session_file, true, true),
+             "FILE", "a memory file");
+  add_second(
+      add_part(
+          group, chosen, "backup",
+          "all sessions in a folder of their own, also while others use them.\n"
+          "The copy is verified and is a store like any other: MPLUS_HOME=DIR opens it. Until it is complete "
+          "its name is\n"
+          "DIR.incomplete-……; remove such a folder if a backup was killed",
+          backup_sessions, false, false),
+      "DIR", "a folder to be made, or an empty one");
+}
+
 }  // namespace
 
 void add_session(CLI::App& program, Action& chosen) {
@@ -293,45 +305,13 @@ void add_session(CLI::App& program, Action& chosen) {
       "Examples:\n"
       "  mplus session show default\n"
       "  mplus session forget default secret.txt --exact\n"
+      "  mplus session undo default --purge\n"
+      "  mplus session backup /media/disk/mplus-today\n"
       "  mplus session export default to-my-laptop.safetensors");
   add_part(*group, chosen, "list", "all sessions", list, false, false);
   add_part(*group, chosen, "show", "what a session holds, source by source", show, true, false);
-  const auto second = [](const Part& part, const char* name, const char* help) {
-    part.command->add_option(name, part.options->other, help)->type_name("")->required();
-  };
-  second(add_part(*group, chosen, "fork", "the same session under a second name; both go on from here", fork,
-                  true, false),
-         "NEW", "the new name");
-  const Part forgetting = add_part(
-      *group, chosen, "forget",
-      "remove a source: its text, and what it left in memory.\n"
-      "Text of others that was written together with it is written again, and keeps its place in time.\n"
-      "It cannot be undone: `undo` passes over it",
-      forget, true, true);
-  second(forgetting, "SOURCE", "its name, or its number (#7) as `session show` lists it");
-  forgetting.command->add_flag("--exact", forgetting.options->exact,
-                               "make the memory again without it: as if it had never been read");
-  forgetting.command->add_flag(
-      "--dry-run", forgetting.options->dry_run,
-      "say what goes, what is written again and who else holds the text; change nothing");
-  forgetting.command->add_flag("--everywhere", forgetting.options->everywhere,
-                               "also in the forks that still hold the text");
-  const Part undoing =
-      add_part(*group, chosen, "undo", "take back the last turns and documents", undo, true, true);
-  undoing.command->add_option("-n,--events", undoing.options->count, "how many")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000).description(""));
-  add_part(*group, chosen, "flush", "write what waits in the window into the memory", flush, true, true);
-  second(add_part(*group, chosen, "rename", "another name", rename, true, false), "NEW", "the new name");
-  const Part exporting = add_part(*group, chosen, "export", "a session in one file", export_to, true, true);
-  second(exporting, "FILE", "a memory file, to be made");
-  exporting.command->add_flag("--no-journal", exporting.options->no_journal,
-                              "memory and texts only: it cannot be undone or rebuilt elsewhere");
-  exporting.command->add_flag("--salvage", exporting.options->salvage,
-                              "from a damaged store: everything that is sound, source by source");
-  second(add_part(*group, chosen, "import", "a file becomes a session", import_from, true, true), "FILE",
-         "a memory file");
+  add_changes(*group, chosen);
+  add_copies(*group, chosen);
   add_part(*group, chosen, "rebuild", "write the texts again with another delta, model or tokenizer", rebuild,
            true, true);
   const Part verifying =
@@ -346,7 +326,8 @@ void add_session(CLI::App& program, Action& chosen) {
   add_part(*group, chosen, "set-aside",
            "move files that belong to no session, or whose database is gone, to a folder of their own",
            set_aside, false, false);
-  add_part(*group, chosen, "delete", "a session and all it remembers", remove, true, false);
+  add_part(*group, chosen, "delete",
+           "a session and all it remembers; no byte of its text is left in the store", remove, true, false);
 }
 
 }  // namespace mplus::cli

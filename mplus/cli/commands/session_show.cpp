@@ -158,6 +158,42 @@ Json details_json(const store::SessionDetails& details) {
   return json;
 }
 
+std::string leftover_text(const store::Store::Leftover& left) {
+  std::string text;
+  if (!left.reader.empty())
+    text += fmt::format(
+        "{} is reading and keeps the old pages: the text is still on disk, and goes when that has ended\n",
+        printable(left.reader));
+  for (const std::filesystem::path& copy : left.copies)
+    text +=
+        fmt::format("{} is from before and may still hold the text: remove it when you no longer need it\n",
+                    printable(copy.string()));
+  return text;
+}
+
+std::string undone_text_stays(const std::string& session) {
+  return fmt::format("their text stays on disk until `mplus session purge {}`\n", printable(session));
+}
+
+std::string purge_text(const store::Store::PurgeReport& report) {
+  std::string text = report.events == 0
+                         ? std::string("nothing was undone that still has a text on disk\n")
+                         : fmt::format("the texts of {} that had been undone are gone from the disk\n",
+                                       plural(report.events, "event"));
+  if (!report.holders.empty())
+    text += fmt::format("still held by session {}: `mplus session forget` removes it there\n",
+                        names_text(report.holders));
+  return text + leftover_text(report.left);
+}
+
+Json purge_json(const store::Store::PurgeReport& report) {
+  return {{"events", report.events},
+          {"sources", report.sources},
+          {"holders", report.holders},
+          {"text_is_gone", report.holders.empty() && report.left.reader.empty()},
+          {"reader", report.left.reader.empty() ? Json() : Json(report.left.reader)}};
+}
+
 std::string forget_text(const store::ForgetReport& report, ForgetForm form) {
   const engine::ForgetResult& removed = report.removed;
   std::string text =
@@ -184,9 +220,7 @@ std::string forget_text(const store::ForgetReport& report, ForgetForm form) {
     line("recalled by", plural(std::ssize(report.answers), "answer") + ", to");
     for (const std::string& question : report.answers) line("", one_line(question, 90));
   }
-  if (!report.log_wiped)
-    text += "A process that is reading keeps old pages alive: forget again, or verify, when it has ended.\n";
-  return text;
+  return text + (form.planned ? "" : leftover_text(report.left));
 }
 
 Json forget_json(const store::ForgetReport& report, ForgetForm form) {
@@ -204,7 +238,8 @@ Json forget_json(const store::ForgetReport& report, ForgetForm form) {
           {"replayed_events", report.replayed_events},
           {"answers", report.answers},
           {"holders", report.holders},
-          {"log_wiped", report.log_wiped}};
+          {"log_wiped", report.left.reader.empty()},
+          {"reader", report.left.reader.empty() ? Json() : Json(report.left.reader)}};
 }
 
 std::string verify_text(const std::string& name, const store::VerifyReport& report) {

@@ -17,6 +17,12 @@ Json list_json(const std::vector<store::SessionInfo>& sessions);
 std::string details_text(const store::SessionDetails& details);
 Json details_json(const store::SessionDetails& details);
 
+// What a deletion left of a text on disk, one line each; empty: nothing.
+std::string leftover_text(const store::Store::Leftover& left);
+std::string undone_text_stays(const std::string& session);
+std::string purge_text(const store::Store::PurgeReport& report);
+Json purge_json(const store::Store::PurgeReport& report);
+
 // `planned`: what would be forgotten.
 struct ForgetForm {
   bool exact = false, planned = false;

@@ -17,6 +17,7 @@
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
+#include "mplus/cli/user_file.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
 #include "mplus/eval/report/report.h"
@@ -42,7 +43,7 @@ struct EvalOptions {
   std::string ask_in = "conversation";
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
-  bool json = false;
+  bool force = false, json = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -143,7 +144,9 @@ class Evaluation {
     eval::TaskRun run = task_run(runs.front());
     const std::unique_ptr<eval::Task> task = eval::make_task(name);
     const eval::RunIdentity identity = task->prepare(run);
-    eval::write_plan(options_.plan, *engine_, identity, task->planned());
+    UserFile file(options_.plan, options_.force);
+    eval::write_plan(file.path(), *engine_, identity, task->planned());
+    file.commit();
     put(fmt::format("{}: {}\n", options_.plan, identity.name));
   }
 
@@ -359,6 +362,7 @@ void add_eval(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 4096).description(""));
   add("--plan", options->plan, "only write what would be written and asked, for mplus-train evaluate",
       "FILE");
+  add_force_option(*command, options->force);
   add("--answers", options->answers,
       "judge and report answers that were given to the plan of these options; again for each part", "FILE")
       ->expected(1)

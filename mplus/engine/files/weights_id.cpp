@@ -8,6 +8,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/core/private_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/hash.h"
 
@@ -105,7 +106,7 @@ std::string cached_weights_id(const model::Weights& weights, const model::ModelF
   }
   std::string id = hash_weights(weights);
   try {
-    fs::create_directories(file.parent_path(), ignored);
+    make_private_folders(file.parent_path());
     write_text_file(file, id);
   } catch (const Error&) {  // read-only home: compute it again next time
   }

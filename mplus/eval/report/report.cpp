@@ -80,7 +80,7 @@ ReportResult write_report(const std::filesystem::path& folder, const Json& resul
     for (const Table& table : summary.tables) text += markdown_table(table);
     text += "### Settings\n\n" + settings(run);
   }
-  write_text_file(folder / "report.md", text);
+  write_text_file(folder / "report.md", text, Readers::by_umask);
   return result;
 }
 

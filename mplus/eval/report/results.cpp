@@ -40,8 +40,8 @@ void put_run(Json& results, Json run) {
 }
 
 void write_results(const std::filesystem::path& folder, const Json& results) {
-  write_text_file(folder / "results.json",
-                  results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_text_file(folder / "results.json", results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n",
+                  Readers::by_umask);
 }
 
 }  // namespace mplus::eval

@@ -126,7 +126,7 @@ class MemoryWriter {
 void write_plan(const std::filesystem::path& file, engine::Engine& engine, const RunIdentity& identity,
                 const Planned& plan) {
   const Asker asker(engine, nullptr, plan.max_tokens);
-  AtomicFile out(file);
+  AtomicFile out(file, Readers::by_umask);
   const auto put = [&](const Json& json) {
     const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     out.write(line.data(), line.size());

@@ -63,9 +63,9 @@ bool write_text_side(const fs::path& model, const fs::path& folder) {
   if (!is_gguf(model)) return false;
   const Gguf file = Gguf::open(model);
   const TokenizerSpec spec = read_tokenizer_gguf(file);
-  write_text_file(folder / "tokenizer.json", write_tokenizer_json(spec));
+  write_text_file(folder / "tokenizer.json", write_tokenizer_json(spec), Readers::by_umask);
   write_text_file(folder / "tokenizer_config.json",
-                  tokenizer_config(spec, file.get_string(kChatTemplate).value_or("")));
+                  tokenizer_config(spec, file.get_string(kChatTemplate).value_or("")), Readers::by_umask);
   return true;
 }
 

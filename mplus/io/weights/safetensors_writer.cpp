@@ -1,12 +1,12 @@
+#include "mplus/io/weights/safetensors_writer.h"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
-#include "mplus/io/weights/safetensors.h"
 
 namespace mplus::io {
 namespace {
@@ -72,18 +72,23 @@ std::string header_json(std::span<const TensorData* const> order, const StringMa
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorData> tensors,
-                       const StringMap& metadata) {
+                       const StringMap& metadata, Readers readers) {
   const auto order = file_order(tensors, path.string());
   std::string header = header_json(order, metadata, path.string());
   std::uint64_t length = 0;
   header.resize((sizeof length + header.size() + kAlignment - 1) / kAlignment * kAlignment - sizeof length,
                 ' ');
   length = header.size();
-  AtomicFile file(path);
+  AtomicFile file(path, readers);
   file.write(&length, sizeof length);
   file.write(header.data(), header.size());
   for (const TensorData* tensor : order) file.write(tensor->bytes);
   file.commit();
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorData> tensors,
+                       const StringMap& metadata) {
+  write_safetensors(path, tensors, metadata, Readers::owner);
 }
 
 }  // namespace mplus::io

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cctype>
 #include <limits>
 
 #include "mplus/core/error.h"
@@ -10,8 +11,6 @@
 
 namespace mplus::store {
 namespace {
-
-constexpr int kBusyMilliseconds = 10'000;  // how long another process's commit is waited for
 
 ErrorCode code_of(int sqlite_code) {
   switch (sqlite_code & 0xff) {
@@ -27,6 +26,15 @@ ErrorCode code_of(int sqlite_code) {
 }
 
 constexpr std::size_t kMostListed = 8;  // pages in a message
+
+std::string immutable_name(const std::filesystem::path& file) {
+  std::string name = "file:";
+  for (const char c : std::filesystem::absolute(file).string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '-';
+    name += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  return name + "?immutable=1";
+}
 
 int refuse_on_damage(void* checks) {
   const auto* pages = static_cast<const PageChecks*>(checks);
@@ -58,13 +66,14 @@ void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handl
 
 Database::Database(const std::filesystem::path& file, Access access) : file_(file) {
   const int flags =
-      (access == Access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
-      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+      (access == Access::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
+      (access == Access::immutable ? SQLITE_OPEN_URI : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const std::string name = access == Access::immutable ? immutable_name(file) : file.string();
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &handle, flags, checking_vfs());
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, checking_vfs());
   handle_.reset(handle);
   if (code != SQLITE_OK) fail_with(code, "opening it");
-  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  wait_at_most(kBusyMilliseconds);
   add_row_checksum(handle);
   sqlite3_commit_hook(handle, refuse_on_damage, page_checks(handle));
 }
@@ -107,6 +116,10 @@ std::string Database::text(std::string_view sql) {
   Statement statement(*this, sql);
   return statement.step() ? statement.text(0) : "";
 }
+
+void Database::wait_at_most(int milliseconds) { sqlite3_busy_timeout(handle_.get(), milliseconds); }
+
+bool Database::read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
 std::int64_t Database::changes() const { return sqlite3_changes64(handle_.get()); }
@@ -190,6 +203,16 @@ std::string Statement::text(int column) const {
 std::span<const std::byte> Statement::blob(int column) const {
   const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_.get(), column));
   return {data, data ? static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)) : 0};
+}
+
+void copy_database(Database& from, Database& to) {
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  if (!backup) to.fail_with(sqlite3_errcode(to.handle()), "copying to it");
+  // In one step: a single read of the source, so that it all belongs together.
+  const int code = sqlite3_backup_step(backup, -1);
+  const int end = sqlite3_backup_finish(backup);
+  if (code != SQLITE_DONE || end != SQLITE_OK)
+    to.fail_with(code != SQLITE_DONE ? code : end, "copying to it");
 }
 
 bool disk_is_full(const std::filesystem::path& folder) {

@@ -57,9 +57,15 @@ class Statement {
   int bound_ = 0;
 };
 
+inline constexpr int kBusyMilliseconds = 10'000;  // how long another process's commit is waited for
+
 class Database {
  public:
-  enum class Access { read_write, read_only };
+  enum class Access {
+    read_write,
+    read_only,  // needs the files -wal and -shm beside it where they hold something
+    immutable,  // read only, and nobody else changes it: nothing but the file itself is needed
+  };
 
   // Opens or, with read_write, creates. ":memory:" is a database of this process. Other writers are waited
   // for.
@@ -72,6 +78,8 @@ class Database {
   std::string text(std::string_view sql);
   std::int64_t last_row() const;  // id of the row inserted last
   std::int64_t changes() const;   // rows changed by the statement run last
+  bool read_only() const;
+  void wait_at_most(int milliseconds);  // for other processes; kBusyMilliseconds unless set
 
   // Pages that were met and are not what was written (page_check.h). While there are some, nothing is
   // committed.
@@ -90,6 +98,9 @@ class Database {
   std::filesystem::path file_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
+
+// All of a database as it is now, whatever others write to it meanwhile; `to` is empty, or becomes the same.
+void copy_database(Database& from, Database& to);
 
 bool disk_is_full(const std::filesystem::path& folder);  // no room for the log of a small transaction
 

@@ -188,24 +188,48 @@ std::vector<std::int64_t> Journal::forget(const std::vector<std::int64_t>& sourc
       continue;
     for (const auto& id : {event.source, event.answer})
       if (id) loose.push_back(*id);  // a turn goes as a whole
-    database_
-        ->prepare(change_event("source = NULL, answer = NULL, ids = NULL, recalled = NULL, forgotten = 1"))
-        .bind(session_)
-        .bind(event.number)
-        .run();
-    require_changed(event.number);
-    seal(event.number);
+    let_go(event);
   }
-  std::sort(loose.begin(), loose.end());
-  loose.erase(std::unique(loose.begin(), loose.end()), loose.end());
-  std::erase_if(loose, [&](std::int64_t id) {
+  return delete_loose(std::move(loose));
+}
+
+void Journal::let_go(const StoredEvent& event) {
+  database_->prepare(change_event("source = NULL, answer = NULL, ids = NULL, recalled = NULL, forgotten = 1"))
+      .bind(session_)
+      .bind(event.number)
+      .run();
+  require_changed(event.number);
+  seal(event.number);
+}
+
+std::vector<std::int64_t> Journal::delete_loose(std::vector<std::int64_t> sources) {
+  std::sort(sources.begin(), sources.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+  std::erase_if(sources, [&](std::int64_t id) {
+    Statement own =
+        database_->prepare("SELECT 1 FROM events WHERE session = ?1 AND (source = ?2 OR answer = ?2)");
+    if (own.bind(session_).bind(id).step()) return true;  // what was undone may have been read again
     database_->prepare("DELETE FROM recalls WHERE session = ? AND source = ?").bind(session_).bind(id).run();
     Statement others = database_->prepare("SELECT 1 FROM events WHERE source = ?1 OR answer = ?1 LIMIT 1");
     if (others.bind(id).step()) return true;
     database_->prepare("DELETE FROM sources WHERE id = ?").bind(id).run();
     return false;
   });
-  return loose;
+  return sources;
+}
+
+Journal::Purged Journal::purge_undone() {
+  Purged purged;
+  for (const StoredEvent& event : events()) {
+    if (!event.undone_by || event.forgotten || !event.damage.empty()) continue;
+    if (!event.source && !event.answer) continue;
+    for (const auto& id : {event.source, event.answer})
+      if (id) purged.sources.push_back(*id);
+    let_go(event);
+    ++purged.events;
+  }
+  purged.gone = delete_loose(purged.sources);
+  return purged;
 }
 
 StoredEvent Journal::read(Statement& row) const {

@@ -88,6 +88,13 @@ class Journal {
   // The events of this session lose these sources; who else still refers to one keeps it, otherwise its row
   // is deleted. Returns the sources that are gone for good.
   std::vector<std::int64_t> forget(const std::vector<std::int64_t>& sources);
+  // The same for the events that were undone: their texts go, where no event in force needs them.
+  struct Purged {
+    std::int64_t events = 0;
+    std::vector<std::int64_t> sources = {};  // of these events, whether or not somebody else holds them
+    std::vector<std::int64_t> gone = {};     // of the sources
+  };
+  Purged purge_undone();
 
   std::int64_t last_number() const;  // −1: none
   // In order and without gaps: damaged and missing ones are there as such.
@@ -108,6 +115,9 @@ class Journal {
   void seal(std::int64_t number);  // the row's checksum, after a change that is meant
   void seal_source(std::int64_t id);
   void require_changed(std::int64_t number) const;
+  void let_go(const StoredEvent& event);  // of its sources
+  // Of these sources those that no event refers to any more: their rows are deleted.
+  std::vector<std::int64_t> delete_loose(std::vector<std::int64_t> sources);
 
   Database* database_;
   std::int64_t session_;

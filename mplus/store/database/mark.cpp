@@ -9,6 +9,7 @@
 #include <span>
 
 #include "mplus/core/error.h"
+#include "mplus/core/private_file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
 
@@ -20,8 +21,7 @@ constexpr std::size_t kSumBytes = 16;
 
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path& file, int flags)
-      : value_(::open(file.c_str(), flags | O_CLOEXEC, 0600)) {}
+  Descriptor(const std::filesystem::path& file, int flags) : value_(open_private(file, flags)) {}
   ~Descriptor() {
     if (value_ >= 0) ::close(value_);
   }

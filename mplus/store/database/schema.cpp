@@ -1,7 +1,11 @@
 #include "mplus/store/database/schema.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "mplus/core/error.h"
 #include "mplus/core/file_lock.h"
+#include "mplus/core/private_file.h"
 #include "mplus/store/database/page_check.h"
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/database/version1.h"
@@ -133,7 +137,8 @@ std::int64_t version_of(Database& database) { return database.integer("PRAGMA us
 void set_up(Database& database) {
   database.execute(
       "PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF; "
-      "PRAGMA cell_size_check = ON");
+      "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY");  // no text in a folder for everybody's
+                                                                   // files
 }
 
 Database open_checked(const std::filesystem::path& file) {
@@ -156,6 +161,13 @@ void step_up(Database& database, std::int64_t from) {
   database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
 }
 
+// SQLite makes files that everybody may read. An empty one it takes as it is, and gives those beside it
+// (-wal, -shm, -journal) the same mode.
+void make_file(const std::filesystem::path& file) {
+  const int descriptor = open_private(file, O_RDWR | O_CREAT | O_EXCL);
+  if (descriptor >= 0) ::close(descriptor);  // whatever hinders it, SQLite says better
+}
+
 std::filesystem::path free_name(const std::filesystem::path& file, std::int64_t version) {
   for (int n = 0;; ++n) {
     std::filesystem::path name = file;
@@ -173,6 +185,7 @@ void migrate(const std::filesystem::path& file, const std::function<void(const s
   check_owner(database, version);
   if (version == kSchemaVersion) return;  // another process was first
   const std::filesystem::path copy = free_name(file, version);
+  make_file(copy);
   database.prepare("VACUUM INTO ?").bind(copy.string()).run();
   database.integer("PRAGMA wal_checkpoint(TRUNCATE)");
   PageChecks& checks = *page_checks(database.handle());
@@ -199,6 +212,7 @@ Database opened(const std::filesystem::path& file, const std::function<void(cons
   std::error_code ignored;
   const bool is_new =
       !std::filesystem::exists(file, ignored) || std::filesystem::file_size(file, ignored) == 0;
+  if (is_new) make_file(file);
   Database database = open_checked(file);
   if (alone) database.execute("PRAGMA locking_mode = EXCLUSIVE");
   if (is_new) reserve_checksums(database.handle());
@@ -228,6 +242,39 @@ Database open_database(const std::filesystem::path& file,
     if (error.code() != ErrorCode::io || !disk_is_full(file.parent_path())) throw;
   }
   return opened(file, said, true);  // what is in it can still be read, and deleted
+}
+
+Database open_database_read_only(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path log = file.string() + "-wal", shared = file.string() + "-shm";
+  const auto log_bytes = std::filesystem::file_size(log, error);
+  const bool has_log = !error, has_shared = std::filesystem::exists(shared, error);
+  const bool has_changes = has_log && log_bytes > 0;
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorCode::io,
+         "{}: holds changes that are not in the database yet, and they cannot be read where the folder "
+         "cannot be "
+         "written ({}). Any command of its owner brings them in; or copy the folder to a place of your own",
+         log.string(), why);
+  };
+  if (has_changes && !has_shared) refuse(fmt::format("{} is missing", shared.filename().string()));
+  try {
+    const bool live = has_log && has_shared;  // another process may be writing: its locks count
+    Database database(file, live ? Database::Access::read_only : Database::Access::immutable);
+    set_up(database);
+    const std::int64_t version = version_of(database);
+    check_owner(database, version);
+    if (version < kSchemaVersion)
+      fail(ErrorCode::unsupported,
+           "{}: session store of version {}; it is brought to version {} when it is opened where it can be "
+           "written: copy the folder to a place of your own",
+           file.string(), version, kSchemaVersion);
+    return database;
+  } catch (const Error& problem) {
+    if (problem.code() != ErrorCode::io || !has_changes) throw;
+    refuse(problem.what());
+  }
+  return Database(":memory:");  // not reached
 }
 
 void prepare_database(Database& database) {

@@ -237,6 +237,11 @@ void TextIndex::follow_newest(const engine::Record& record) {
 }
 
 void TextIndex::check() const {
+  if (database_->read_only()) {  // asking FTS5 to check is a command to write
+    Database copy(":memory:");
+    copy_database(*database_, copy);
+    return TextIndex(copy, session_).check();
+  }
   database_->execute(fmt::format("INSERT INTO {0} ({0}) VALUES ('integrity-check')", table_));
   auto strays = database_->prepare(
       fmt::format("SELECT count(*) FROM (SELECT rowid AS chunk FROM {0} EXCEPT SELECT chunk FROM word_chunks "

@@ -173,7 +173,7 @@ void write_cache(const fs::path& folder, const CacheKey& key, const Cached<Set>&
   header.hash = io::xxh3(writer.bytes());
   std::error_code ignored;  // what matters is whether the file can be made
   fs::create_directories(folder, ignored);
-  AtomicFile file(cache_file<Set>(folder, key));
+  AtomicFile file(cache_file<Set>(folder, key), Readers::by_umask);
   file.write(&header, sizeof header);
   file.write(writer.bytes());
   file.commit();

@@ -11,7 +11,8 @@ void save_base(Model& model, const std::filesystem::path& source, const std::fil
   std::filesystem::create_directories(folder);
   io::write_text_side(source, folder);
   write_text_file(folder / "config.json",
-                  io::hf_config_json(model.config, type == DType::bf16 ? "bfloat16" : "float32"));
+                  io::hf_config_json(model.config, type == DType::bf16 ? "bfloat16" : "float32"),
+                  Readers::by_umask);
   TensorFile weights;
   for (const Parameter& p : parameters(model)) {
     if (p.part != Part::base) continue;

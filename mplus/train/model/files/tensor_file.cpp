@@ -1,6 +1,7 @@
 #include "mplus/train/model/files/tensor_file.h"
 
 #include "mplus/core/error.h"
+#include "mplus/io/weights/safetensors_writer.h"
 
 namespace mplus::train {
 
@@ -15,7 +16,7 @@ void TensorFile::add(std::string name, const Tensor& tensor, std::vector<std::in
 }
 
 void TensorFile::write(const std::filesystem::path& file, const io::StringMap& metadata) const {
-  io::write_safetensors(file, tensors_, metadata);
+  io::write_safetensors(file, tensors_, metadata, Readers::by_umask);
 }
 
 }  // namespace mplus::train

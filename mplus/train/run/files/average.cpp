@@ -11,7 +11,7 @@
 #include "mplus/core/layer_set.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/weights/dequantise.h"
-#include "mplus/io/weights/safetensors.h"
+#include "mplus/io/weights/safetensors_writer.h"
 
 namespace mplus::train {
 namespace {
@@ -118,7 +118,7 @@ void average_deltas(const AverageOptions& options) {
   }
   io::StringMap metadata = last.metadata();
   metadata["average"] = fmt::format("{}", fmt::join(record, ", "));
-  io::write_safetensors(options.out, tensors, metadata);
+  io::write_safetensors(options.out, tensors, metadata, Readers::by_umask);
 }
 
 }  // namespace mplus::train

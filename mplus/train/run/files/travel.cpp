@@ -14,7 +14,7 @@
 #include "mplus/core/float16.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
-#include "mplus/io/weights/safetensors.h"
+#include "mplus/io/weights/safetensors_writer.h"
 #include "mplus/train/run/files/packed_moments.h"
 
 namespace mplus::train {
@@ -157,7 +157,7 @@ void write_list(const fs::path& folder, const List& list) {
                    {"pieces", io::Json::array()}};
   for (const List::Piece& piece : list.pieces)
     json["pieces"].push_back({{"file", piece.file}, {"sha256", piece.sha256}});
-  write_text_file(folder / kList, json.dump(1) + '\n');
+  write_text_file(folder / kList, json.dump(1) + '\n', Readers::by_umask);
 }
 
 // Every entry of all pieces, put together again.
@@ -284,7 +284,7 @@ TravelSize pack_checkpoint(const fs::path& checkpoint, const fs::path& folder, c
     // Another state has other names: what travel.json lists stays whole until the new one replaces it.
     const std::string name = fmt::format("stage{}-step{}-{}of{}.safetensors", list.metadata["stage"],
                                          list.metadata["step"], i + 1, pieces.size());
-    io::write_safetensors(folder / name, pieces[i], {{"format", std::string(kFormat)}});
+    io::write_safetensors(folder / name, pieces[i], {{"format", std::string(kFormat)}}, Readers::by_umask);
     list.pieces.push_back({name, io::sha256_hex(folder / name)});
   }
   write_list(folder, list);
@@ -306,7 +306,7 @@ bool holds_packed_checkpoint(const fs::path& folder) { return fs::exists(folder 
 
 void unpack_checkpoint(const fs::path& folder, const fs::path& checkpoint) {
   const List list = read_list(folder);
-  io::write_safetensors(checkpoint, Unpacked(folder, list).tensors(), list.metadata);
+  io::write_safetensors(checkpoint, Unpacked(folder, list).tensors(), list.metadata, Readers::by_umask);
 }
 
 }  // namespace mplus::train
