@@ -1,5 +1,7 @@
 #include "mplus/kernels/linear.h"
 
+#include <algorithm>
+
 #include "mplus/core/error.h"
 #include "mplus/io/weights/dequantise.h"
 #include "tests/kernels/operands.h"
