@@ -169,6 +169,7 @@ bool Session::is_as_written_again(std::int64_t update, const IdsOfSource& ids) c
 }
 
 ForgetResult Session::forget(const std::vector<std::int64_t>& sources, const IdsOfSource& ids) {
+  const Change change(*this);
   const TextLeft left = text_left(sources);
   ForgetResult result = forget_plan(sources, left);
   if (!left.empty()) memory_.rewrite(write_again(left, ids));
