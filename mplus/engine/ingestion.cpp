@@ -29,7 +29,8 @@ struct Ingestion::State {
       : session(into), document(what), progress(std::move(told)), until(std::move(end)) {}
 
   Session& session;
-  OwnedDocument document;
+  std::optional<OwnedDocument> owned;
+  Document document;  // of `owned`, or of somebody who stays
   Progress progress;
   Until until;
   RememberResult result{.complete = false};
@@ -91,7 +92,14 @@ Ingestion::~Ingestion() = default;
 
 Ingestion::Ingestion(Session& session, const Document& document, Progress progress, Until until)
     : state_(std::make_unique<State>(session, document, std::move(progress), std::move(until))) {
+  state_->document = state_->owned.emplace(document).view();
   state_->steps.emplace(remember(*state_));
+}
+
+Ingestion Ingestion::of_views(Session& session, const Document& document, Progress progress, Until until) {
+  auto state = std::make_unique<State>(session, document, std::move(progress), std::move(until));
+  state->steps.emplace(remember(*state));
+  return Ingestion(std::move(state));
 }
 
 Ingestion Ingestion::flush(Session& session, Until until) {
@@ -120,7 +128,7 @@ const RememberResult& Ingestion::result() const { return state_->result; }
 Steps<> Ingestion::remember(State& state) {
   Session& session = state.session;
   RememberResult& result = state.result;
-  const Document document = state.document.view();
+  const Document& document = state.document;
   const Session::Change change(session);
   session.require_memory("remember");
   session.check_ids(document.ids);
@@ -183,7 +191,7 @@ Steps<> Ingestion::write_all(State& state) {
 }
 
 RememberResult Session::remember(const Document& document, const Progress& progress, const Until& until) {
-  Ingestion ingestion(*this, document, progress, until);
+  Ingestion ingestion = Ingestion::of_views(*this, document, progress, until);
   run_alone(engine_->runner(), ingestion);
   return ingestion.result();
 }

@@ -15,6 +15,9 @@ namespace mplus::engine {
 class Ingestion {
  public:
   Ingestion(Session& session, const Document& document, Progress progress = {}, Until until = {});
+  // The same without a copy: what the document refers to must outlive it.
+  static Ingestion of_views(Session& session, const Document& document, Progress progress = {},
+                            Until until = {});
   static Ingestion flush(Session& session, Until until = {});
   Ingestion(Ingestion&& other) noexcept;
   Ingestion& operator=(Ingestion&&) = delete;

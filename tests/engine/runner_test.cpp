@@ -120,7 +120,7 @@ Outcome run_mixed(Engine& engine, unsigned seed, unsigned sessions, bool talks) 
 
 TEST(Runner, AnyMixtureGivesWhatEachGetsAlone) {
   Engine engine(tiny_options(2));
-  for (unsigned seed = 1; seed <= 4; ++seed) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
     const Outcome mixed = run_mixed(engine, seed, 5, false);
     for (unsigned s = 0; s < 5; ++s) {
       Script alone(engine, 10 * seed + s, false);
@@ -230,6 +230,42 @@ TEST(Runner, OneThatFailsFailsAlone) {
   EXPECT_TRUE(items[0].result.done && items[0].result.error);
   EXPECT_TRUE(items[1].result.done && !items[1].result.error);
   EXPECT_TRUE(std::get<Write>(works[1]).written != nullptr);
+}
+
+TEST(Runner, ATokenThatFailsFailsAlone) {
+  Engine engine(tiny_options());
+  memory::Memory damaged(engine.layout(), 1);
+  const memory::Memory good(engine.layout(), 1);
+  const std::vector<float> not_numbers(4096, std::numeric_limits<float>::quiet_NaN());
+  const float* nan = not_numbers.data();
+  const std::vector<memory::NewRows> rows(static_cast<std::size_t>(engine.layout().remembering_layers()),
+                                          {.hidden = nan, .k = nan, .v = nan, .key = nan, .n = 1});
+  damaged.update(rows);
+  const io::TokenId token = 7;
+  const auto decode = [&](model::AttentionCache& cache, const memory::Memory& memory, const TokenLogits& to) {
+    Decode work;
+    work.item = {.tokens = {&token, 1}, .cache = &cache, .memory = &memory};
+    work.logits = &to;
+    return work;
+  };
+  std::vector<float> alone, beside;
+  const TokenLogits to_alone = [&](auto, std::span<const float> row) {
+    alone.assign(row.begin(), row.end());
+  };
+  const TokenLogits to_beside = [&](auto, std::span<const float> row) {
+    beside.assign(row.begin(), row.end());
+  };
+  std::vector<model::AttentionCache> caches(
+      3, model::AttentionCache(engine.weights().config.layers, engine.workspace().kv_shape()));
+  Work by_itself = decode(caches[0], good, to_alone);
+  engine.runner().finish({&by_itself, 1});
+  Work works[2] = {decode(caches[1], damaged, to_beside), decode(caches[2], good, to_beside)};
+  WorkItem items[2] = {{&works[0]}, {&works[1]}};
+  engine.runner().step(items);
+  EXPECT_TRUE(items[0].result.done && items[0].result.error);
+  EXPECT_TRUE(items[1].result.done && !items[1].result.error);
+  ASSERT_EQ(alone.size(), 300u);
+  EXPECT_EQ(alone, beside);
 }
 
 TEST(Runner, ScoutsAndReadersShareAPass) {

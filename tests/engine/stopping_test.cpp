@@ -46,6 +46,10 @@ TEST(Stopping, RememberingStopsAtEveryStep) {
   options.write_layers = 2;
   Engine engine(options);
   const auto text = random_ids(1700, 1), note = random_ids(4, 2), little = random_ids(6, 3);
+  Session whole(engine, 5);
+  whole.remember_ids(note, "waits");
+  whole.remember_ids(text, "text");
+  const std::string undisturbed = state_of(whole);
   for (const Ending ending : {Ending::stopped, Ending::dropped})
     for (int steps = 0, more = 1; more; ++steps) {
       Session session(engine, 5);
@@ -57,10 +61,7 @@ TEST(Stopping, RememberingStopsAtEveryStep) {
                               : std::vector<Span>();
       const std::int64_t at = spans.empty() ? 0 : spans.back().token_end;
       if (at < 1700) session.remember(Document{.source = "text", .ids = text, .first_token = at});
-      Session whole(engine, 5);
-      whole.remember_ids(note, "waits");
-      whole.remember_ids(text, "text");
-      EXPECT_TRUE(state_of(session) == state_of(whole)) << "after " << steps << " steps";
+      EXPECT_TRUE(state_of(session) == undisturbed) << "after " << steps << " steps";
     }
   // The first chunk may be all of what waited: nothing of the document is told by then.
   Session waits(engine, 5);
@@ -197,7 +198,7 @@ TEST(Stopping, AStopTokenEndsAnAnswer) {
   EXPECT_EQ(generation.next_work(), nullptr);
   const Answer answer = generation.answer();
   EXPECT_EQ(answer.reason, StopReason::cancelled);
-  EXPECT_EQ(answer.tokens.size(), 5u);
+  EXPECT_EQ(answer.tokens.size(), 4u) << "recall, the prompt, and three tokens read; the fourth was picked";
 }
 
 TEST(Stopping, OneChangeAtATime) {
