@@ -27,9 +27,10 @@ memory::RecallRule recall_of(const model::Weights& weights) {
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       weights_(model::load_weights(options.files)),
-      pool_(options.threads > 0 ? options.threads : default_thread_count()),
-      context_(std::make_unique<kernels::Context>(pool_, options.numerics)),
-      workspace_(std::make_unique<model::Workspace>(weights_, *context_, options.rope)),
+      runner_(std::make_unique<Runner>(weights_, RunnerOptions{.threads = options.threads,
+                                                               .numerics = options.numerics,
+                                                               .rope = options.rope,
+                                                               .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),
       default_recall_(recall_of(*weights_)) {
   load_text_side(options.files.model);
@@ -85,7 +86,7 @@ bool Engine::is_end(io::TokenId id) const {
 }
 
 const memory::Memory& Engine::initial_memory() {
-  if (!initial_memory_) initial_memory_ = model::initial_memory(*workspace_, layout_, 0);
+  if (!initial_memory_) initial_memory_ = model::initial_memory(workspace(), layout_, 0);
   return *initial_memory_;
 }
 

@@ -8,13 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "mplus/core/thread_pool.h"
+#include "mplus/engine/run/runner.h"
 #include "mplus/io/text/chat_template.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 #include "mplus/memory/recall/recall.h"
 #include "mplus/model/initial_memory.h"
 #include "mplus/model/load.h"
-#include "mplus/model/workspace.h"
 
 namespace mplus::engine {
 
@@ -24,6 +23,7 @@ struct EngineOptions {
   kernels::Numerics numerics = kernels::Numerics::fast;
   model::MemoryOptions memory;
   model::RopeOptions rope;
+  std::int64_t write_layers = 0;  // of RunnerOptions
 };
 
 class Engine {
@@ -32,8 +32,9 @@ class Engine {
 
   const model::ModelFiles& files() const { return options_.files; }
   const model::Weights& weights() const { return *weights_; }
-  model::Workspace& workspace() { return *workspace_; }
-  kernels::Context& context() { return *context_; }
+  Runner& runner() { return *runner_; }  // does the work of all its sessions
+  model::Workspace& workspace() { return runner_->workspace(); }
+  kernels::Context& context() { return runner_->context(); }
   bool has_memory() const { return weights_->memory.has_value(); }
   const memory::Layout& layout() const { return layout_; }
   std::int64_t chunk_tokens() const { return has_memory() ? weights_->memory->C : 0; }  // C
@@ -57,9 +58,7 @@ class Engine {
 
   EngineOptions options_;
   std::shared_ptr<const model::Weights> weights_;
-  ThreadPool pool_;
-  std::unique_ptr<kernels::Context> context_;
-  std::unique_ptr<model::Workspace> workspace_;
+  std::unique_ptr<Runner> runner_;
   memory::Layout layout_;
   memory::RecallRule default_recall_ = memory::RecallRule::none;
   std::optional<io::Tokenizer> tokenizer_;

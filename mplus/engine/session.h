@@ -1,6 +1,7 @@
 // A session is one memory and the conversation around it: it remembers documents, answers questions, talks. A
-// read (ask, generate, score) changes nothing; remember, say and flush do. Sessions of one engine share its
-// weights and buffers: one thread at a time per engine.
+// read (ask, generate, score) changes nothing; remember, say and flush do. Each is a Generation or an
+// Ingestion that runs by itself to its end; who serves many sessions runs those side by side. Sessions of one
+// engine share its weights and runner: one thread at a time per engine.
 //
 //   mplus::engine::Engine engine({.files = mplus::engine::locate_model("", "")});
 //   mplus::engine::Session session(engine);
@@ -12,15 +13,18 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mplus/engine/answer/answer.h"
 #include "mplus/engine/engine.h"
 #include "mplus/engine/event.h"
 #include "mplus/engine/files/session_file.h"
+#include "mplus/engine/run/steps.h"
 #include "mplus/memory/window.h"
 
 namespace mplus::engine {
@@ -74,12 +78,18 @@ struct Score {
   std::vector<WhyChunk> why;
 };
 
+// What a write does when it is asked to stop.
+struct Stopping {
+  OnStop how = OnStop::finish;
+  StopFlag flag = nullptr;  // looked at in every layer
+};
+
 class Session {
  public:
   explicit Session(Engine& engine, std::uint64_t seed = 0);
 
   // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
-  RememberResult remember(const Document& document, const Progress& progress = {});
+  RememberResult remember(const Document& document, const Progress& progress = {}, const Until& until = {});
   RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
   RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
                               const Progress& progress = {});
@@ -110,7 +120,9 @@ class Session {
   // a turn attends to the rows it attended to then; otherwise it recalls anew (the memory is another one).
   void replay(const Event& event, bool as_recalled);
 
-  Session fork() const { return *this; }  // shares segments; goes its own way from here
+  Session(Session&&) = default;
+  Session& operator=(Session&&) = default;
+  Session fork() const;  // shares segments; goes its own way from here, and tells no sink
   void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
   // Recorded drops for the next updates, in order (replaying a reference run); afterwards drops are random
   // again.
@@ -138,6 +150,42 @@ class Session {
 
  private:
   friend class SessionFile;
+  friend class Answering;
+  friend class Generation;
+  friend class Ingestion;
+
+  // While a Generation or an Ingestion changes the session nothing else may.
+  class Change {
+   public:
+    explicit Change(Session& session);
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    ~Change() { session_.changing_ = false; }
+
+   private:
+    Session& session_;
+  };
+
+  // Back to how the session was, unless it is to be kept.
+  class Undo {
+   public:
+    Undo(Session& session, bool wanted) : session_(session) {
+      if (wanted) before_ = std::make_unique<Session>(session.fork());
+    }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() {
+      if (before_) session_.become(std::move(*before_));
+    }
+    void keep() { before_.reset(); }
+
+   private:
+    Session& session_;
+    std::unique_ptr<Session> before_;
+  };
+
+  Session(const Session&) = default;
+  void become(Session&& other);  // its state; the sink stays
 
   void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
   void require_memory(const char* what) const;
@@ -152,15 +200,19 @@ class Session {
   std::int64_t source_of(const Document& document);
   static std::vector<Span> spans_of(std::span<const WindowToken> tokens);  // neighbours of a source make one
   std::vector<Span> told_in_window(std::int64_t end) const;                // by its first tokens
-  std::vector<WindowToken> take_waiting_documents();
-  void write_chunk(std::span<const WindowToken> tokens, StopFlag stop = nullptr);
+  std::vector<WindowToken> waiting_documents() const;  // too short to be written, in order
+  void drop_waiting_documents();                       // out of the window
+  // An update of the memory; the record is the caller's. False: stopped before it was written. The tokens
+  // must stay until then.
+  Steps<bool> write_rows(std::span<const WindowToken> tokens, Stopping stopping);
   // The window's first tokens become one update.
-  void write_front(std::int64_t count, StopFlag stop = nullptr);
+  Steps<bool> write_front(std::int64_t count, Stopping stopping = {});
+  Steps<std::int64_t> write_window();  // all of it; the number of updates
 
   // Puts tokens that will be read behind the window, writing what no longer fits.
-  void append_prompt(std::span<const WindowToken> tokens, StopFlag stop = nullptr);
-  void append_message(const io::ChatTemplate::Part& part, Speaker speaker, std::string_view text,
-                      StopFlag stop = nullptr);
+  Steps<> append_prompt(std::vector<WindowToken> tokens, Stopping stopping = {});
+  std::vector<WindowToken> message_tokens(const io::ChatTemplate::Part& part, Speaker speaker,
+                                          std::string_view text);  // of a new source
 
   // Updates that forgetting changes, with the text that stays in each.
   using TextLeft = std::map<std::int64_t, std::vector<Span>>;
@@ -169,28 +221,16 @@ class Session {
   memory::Rewriting write_again(const TextLeft& left, const IdsOfSource& ids) const;
 
   GenerateOptions asking(const GenerateOptions& options, std::string_view question) const;
-  Answer answer_prompt(std::span<const WindowToken> prompt, const GenerateOptions& options);
-  // A turn; with `told` its answer is taken from there.
-  Answer turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);
-  // Reads what is unread and generates, or takes the answer as told; the scouts are window tokens [begin,
-  // end).
-  Answer run(std::int64_t scouts_begin, std::int64_t scouts_end, std::int64_t answer_source,
-             const GenerateOptions& options, const TurnTaken* told);
-  using StepFunction =
-      std::function<void(bool memory_changed, io::TokenId)>;  // reads a token; logits go to `next`
-  // False: `may_be_none`, and it says that there is no answer, or nothing that stands in `quotes`, if that is
-  // not empty.
-  bool generate_tokens(Answer& answer, std::vector<io::TokenId> recent, std::int64_t answer_source,
-                       const GenerateOptions& options, std::span<const float> next, const StepFunction& step,
-                       bool may_be_none, const std::string& quotes);
-  void take_tokens(Answer& answer, const TurnTaken& told, std::int64_t answer_source,
-                   const StepFunction& step);
+  // A turn; with `told` its answer is taken from there. All arguments must outlive it.
+  Steps<Answer> turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);
+  Steps<> begin_conversation();
+  Steps<> close_answer(const Answer& answer, std::int64_t source, std::int64_t opening);
+  void emit_turn(std::string_view message, const Answer& answer, const GenerateOptions& options) const;
+  Steps<Score> score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options);
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.
   std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
                                           std::int64_t n, std::int64_t answer_tokens);
   void drop_reread();  // out of the window again; at an overflow, else when the answer ends
-  // Puts one more token of an answer behind the window; true: the window's front went to make room.
-  bool push_answer_token(WindowToken& token);
   void emit(const Event& event) const {
     if (sink_) sink_(event);
   }
@@ -206,6 +246,7 @@ class Session {
   } reread_;  // window tokens that are there for one read only; all zero where there are none
   std::vector<memory::Drops> injected_drops_;
   EventSink sink_;
+  bool changing_ = false;
 };
 
 }  // namespace mplus::engine

@@ -6,7 +6,6 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/session.h"
 #include "mplus/io/text/names.h"
-#include "mplus/model/write_pass.h"
 
 namespace mplus::engine {
 namespace {
@@ -145,11 +144,11 @@ memory::Rewriting Session::write_again(const TextLeft& left, const IdsOfSource& 
   std::vector<std::vector<io::TokenId>> batch;
   std::int64_t in_batch = 0;
   const auto write = [&] {
-    std::vector<model::WriteItem> items;
-    for (const auto& chunk : batch) items.push_back({chunk, &fresh.memory_});
-    const auto written = model::write_pass(engine_->workspace(), items);
-    for (std::size_t i = 0; i < written.size(); ++i)
-      rewriting.put(updates[i], model::ChunkRows(engine_->workspace(), written[i]).layers());
+    std::vector<Work> works;
+    for (const auto& chunk : batch) works.emplace_back(Write{.chunk = chunk, .memory = &fresh.memory_});
+    engine_->runner().finish(works);
+    for (std::size_t i = 0; i < works.size(); ++i)
+      rewriting.put(updates[i], std::get<Write>(works[i]).written->rows.layers());
     updates.clear();
     batch.clear();
     in_batch = 0;
@@ -170,6 +169,7 @@ bool Session::is_as_written_again(std::int64_t update, const IdsOfSource& ids) c
 }
 
 ForgetResult Session::forget(const std::vector<std::int64_t>& sources, const IdsOfSource& ids) {
+  const Change change(*this);
   const TextLeft left = text_left(sources);
   ForgetResult result = forget_plan(sources, left);
   if (!left.empty()) memory_.rewrite(write_again(left, ids));

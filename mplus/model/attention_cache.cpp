@@ -10,6 +10,7 @@ AttentionCache::AttentionCache(std::int64_t layers, const kernels::KvShape& shap
       front_rows_(static_cast<std::size_t>(layers), 0),
       storage_(static_cast<std::size_t>(layers)),
       layers_(static_cast<std::size_t>(layers)),
+      read_(static_cast<std::size_t>(layers), 0),
       recalled_(static_cast<std::size_t>(layers)),
       seen_(static_cast<std::size_t>(layers)) {}
 
@@ -19,6 +20,17 @@ void AttentionCache::clear() {
   for (auto& layer : layers_) layer.rows = 0;
   for (auto& rows : recalled_) rows.clear();
   for (auto& births : seen_) births.reset();
+}
+
+void AttentionCache::set_assembled() {
+  assembled_ = true;
+  scouted_ = false;
+  for (std::size_t l = 0; l < layers_.size(); ++l) read_[l] = layers_[l].rows;
+}
+
+void AttentionCache::roll_back() {
+  if (!assembled_) scouted_ = false;  // its rows may be half assembled
+  for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].rows = assembled_ ? read_[l] : 0;
 }
 
 void AttentionCache::reserve(std::int64_t rows) {

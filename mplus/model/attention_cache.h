@@ -21,10 +21,8 @@ class AttentionCache {
   void clear();                     // back to nothing; keeps the memory
   void reserve(std::int64_t rows);  // so that reading up to that many rows allocates nothing
   bool assembled() const { return assembled_; }
-  void set_assembled() {
-    assembled_ = true;
-    scouted_ = false;
-  }
+  void set_assembled();  // a pass has read its tokens
+  void roll_back();      // a pass failed: as before it, so that it can be done again
   // After a scout pass: short-term and window rows stand where the read will have them, behind room for bos
   // and front_rows(l) recalled rows. A read that recalls as many fills the room; otherwise it begins anew.
   bool scouted() const { return scouted_; }
@@ -58,6 +56,7 @@ class AttentionCache {
   std::vector<std::int64_t> front_rows_;       // [L]
   std::vector<AlignedVector<float>> storage_;  // [L] keys, then values
   std::vector<kernels::KvCache> layers_;
+  std::vector<std::int64_t> read_;  // [L] rows when a pass was last done
   std::vector<std::vector<memory::RecalledRow>> recalled_;
   std::vector<std::optional<std::vector<std::int64_t>>> seen_;  // [L]
 };

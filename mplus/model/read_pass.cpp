@@ -273,6 +273,8 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
   const std::span<const Share> shares = stack_rows(w, batch, rows);
   if (rows == 0) return;
   prepare(w, shares, rows);
+  const bool all_scout =
+      std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scouting; });
 
   embed(w, shares);  // [rows,d]
   for (std::int64_t l = 0; l < c.layers; ++l) {
@@ -286,7 +288,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);  // [rows,G·e]
     require_finite_attention(w, l, rows, rows);
     for (const Share& s : shares) attend_share(w, s, l, adapter);  // [rows,H·e]
-    if (batch[0].scouting && l + 1 == c.layers) break;  // its queries were the last thing asked for
+    if (all_scout && l + 1 == c.layers) break;  // their queries were the last thing asked for
     finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
   }
   for (const Share& s : shares) {

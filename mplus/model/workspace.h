@@ -35,7 +35,6 @@ class Workspace {
             const RopeOptions& options = {});
 
   const Weights& weights() const { return *weights_; }
-  const std::shared_ptr<const Weights>& shared_weights() const { return weights_; }
   kernels::Context& context() { return *context_; }
   kernels::RopeTable& rope() { return rope_; }
   kernels::KvShape kv_shape() const;

@@ -36,15 +36,19 @@ struct Share {
   }
 };
 
-struct Stack {
+}  // namespace
+
+struct WritePass::Stack {
+  Stack(const Workspace& w, std::span<const WriteItem> batch);
+
   std::vector<Share> shares;
+  std::vector<Share> plain;  // the same in layers without a memory
   std::int64_t active = 0;
   std::int64_t rows = 0;
 };
 
-Stack stack_rows(const Workspace& w, std::span<const WriteItem> batch) {
+WritePass::Stack::Stack(const Workspace& w, std::span<const WriteItem> batch) {
   const std::int64_t K = w.weights().memory->K;
-  Stack stack;
   for (const WriteItem& item : batch) {
     MPLUS_CHECK(!item.chunk.empty(), "a chunk has at least one token");
     Share s{.memory = item.memory,
@@ -54,44 +58,49 @@ Stack stack_rows(const Workspace& w, std::span<const WriteItem> batch) {
             .extra = 0};
     s.written = std::min(K, s.tail + s.tokens);
     s.extra = std::max<std::int64_t>(0, s.written - s.tokens);
-    s.active_at = stack.active;
-    stack.active += s.active();
-    stack.shares.push_back(s);
+    s.active_at = active;
+    active += s.active();
+    shares.push_back(s);
   }
-  stack.rows = stack.active;
-  for (Share& s : stack.shares) {
-    s.context_at = stack.rows;
-    stack.rows += s.context();
+  rows = active;
+  for (Share& s : shares) {
+    s.context_at = rows;
+    rows += s.context();
+    plain.push_back(s.without_tail());
   }
-  return stack;
 }
 
-void embed_chunks(Workspace& w, const Stack& stack, std::span<const WriteItem> batch) {
+namespace {
+
+void embed_chunks(const Workspace& w, float* x, std::span<const Share> shares,
+                  std::span<const WriteItem> batch) {
   const std::int64_t d = w.weights().config.hidden;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const Share& s = stack.shares[i];
+    const Share& s = shares[i];
     for (std::int64_t t = 0; t < s.tokens; ++t) {
       const TokenId id = batch[i].chunk[static_cast<std::size_t>(t)];
       MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
-      io::dequantise_row(w.x.data() + (s.active_at + s.extra + t) * d, w.weights().embedding, id);
+      io::dequantise_row(x + (s.active_at + s.extra + t) * d, w.weights().embedding, id);
     }
-    std::fill_n(w.x.data() + s.active_at * d, s.extra * d, 0.0f);  // until a layer with a tail comes
+    std::fill_n(x + s.active_at * d, s.extra * d, 0.0f);  // until a layer with a tail comes
   }
 }
 
 // Rows of [tail ; x] at this depth, the positional vector added to the last n of them.
-void place_tail(Workspace& w, std::span<const Share> shares, std::int64_t layer) {
+void place_tail(Workspace& w, float* x, std::span<const Share> shares, std::int64_t layer) {
   const std::int64_t d = w.weights().config.hidden;
   for (const Share& s : shares) {
-    const float* tail = s.tail > 0 ? s.memory->tail(layer).data() : nullptr;
-    const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
-      if (rows > 0)
-        std::memcpy(w.x.data() + to * d, from, static_cast<std::size_t>(rows * d) * sizeof(float));
+    // Of an item that left, rows of zeros hold the place.
+    const float* tail = s.tail > 0 && s.memory ? s.memory->tail(layer).data() : nullptr;
+    const auto copy = [&](std::int64_t to, std::int64_t from, std::int64_t rows) {
+      if (rows == 0) return;
+      if (tail) std::memcpy(x + to * d, tail + from * d, static_cast<std::size_t>(rows * d) * sizeof(float));
+      else std::fill_n(x + to * d, rows * d, 0.0f);
     };
-    copy(s.context_at, tail, s.context());
-    copy(s.active_at, tail + s.context() * d, s.extra);
-    kernels::add_row(w.context(), w.x.data() + (s.active_at + s.active() - s.written) * d,
-                     w.weights().positional, s.written, d);
+    copy(s.context_at, 0, s.context());
+    copy(s.active_at, s.context(), s.extra);
+    kernels::add_row(w.context(), x + (s.active_at + s.active() - s.written) * d, w.weights().positional,
+                     s.written, d);
   }
 }
 
@@ -124,46 +133,70 @@ void attend_share(Workspace& w, const Share& s, std::int64_t layer) {
 
 }  // namespace
 
-std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch) {
+WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
+    : w_(&w), stack_(std::make_unique<Stack>(w, batch)), written_(batch.size()) {
   const io::ModelConfig& c = w.weights().config;
-  const Stack stack = stack_rows(w, batch);
-  w.reserve(stack.rows);
-  for (const Share& s : stack.shares) w.reserve_positions(1 + s.tail + s.tokens);
-  std::vector<WrittenRows> written(batch.size());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    written[i].n = stack.shares[i].written;
-    written[i].hidden.reserve(w.weights().layers.size());
-  }
-
-  std::vector<Share> plain;  // of layers without a memory
-  for (const Share& s : stack.shares) plain.push_back(s.without_tail());
-
   const LayerSet& remembering = w.weights().memory->layers;
-  const std::int64_t highest = remembering.layer(remembering.count(c.layers) - 1);  // nothing above writes
-  embed_chunks(w, stack, batch);
-  for (std::int64_t l = 0; l <= highest; ++l) {
-    for (const WriteItem& item : batch) end_if_stopped(item.stop);
-    const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
-    const bool remembers = remembering.contains(l);
-    const std::span<const Share> shares = remembers ? stack.shares : plain;
-    const std::int64_t rows = remembers ? stack.rows : stack.active;
-    place_tail(w, shares, l);  // [rows,d]
-    kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
-                      c.norm_epsilon);                                                 // [rows,d]
-    project(w, w.q.data(), w.xn.data(), stack.active, layer.q, Adapter::write, true);  // [active,H·e]
-    project(w, w.k.data(), w.xn.data(), rows, layer.k, Adapter::write, true);          // [rows,G·e]
-    project(w, w.v.data(), w.xn.data(), rows, layer.v, Adapter::write, true);          // [rows,G·e]
-    require_finite_attention(w, l, stack.active, rows);
-    for (const Share& s : shares) attend_share(w, s, l);                                 // [active,H·e]
-    finish_layer(w, layer, w.x.data(), w.o.data(), stack.active, Adapter::write, true);  // [active,d]
-    if (!remembers) continue;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const Share& s = stack.shares[i];
-      const float* end = w.x.data() + (s.active_at + s.active()) * c.hidden;
-      const auto& hidden = written[i].hidden.emplace_back(end - s.written * c.hidden, end);  // [n,d]
-      require_finite(w, l, "hidden states", hidden.data(), std::ssize(hidden));
-    }
+  highest_ = remembering.layer(remembering.count(c.layers) - 1);
+  x_.resize(static_cast<std::size_t>(stack_->rows * c.hidden));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    written_[i].n = stack_->shares[i].written;
+    written_[i].hidden.reserve(w.weights().layers.size());
+    stops_.push_back(batch[i].stop);
   }
+  embed_chunks(w, x_.data(), stack_->shares, batch);
+}
+
+WritePass::~WritePass() = default;
+
+void WritePass::leave(std::size_t item) {
+  stack_->shares[item].memory = stack_->plain[item].memory = nullptr;
+  stops_[item] = nullptr;
+}
+
+bool WritePass::advance(std::int64_t layers) {
+  w_->reserve(stack_->rows);
+  for (const Share& s : stack_->shares) w_->reserve_positions(1 + s.tail + s.tokens);
+  failed_ = true;  // where anything below throws
+  for (; layers > 0 && !done(); --layers) {
+    for (const StopFlag stop : stops_) end_if_stopped(stop);
+    run_layer(next_++);
+  }
+  failed_ = false;
+  return done();
+}
+
+void WritePass::run_layer(std::int64_t l) {
+  Workspace& w = *w_;
+  const io::ModelConfig& c = w.weights().config;
+  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+  const bool remembers = w.weights().memory->layers.contains(l);
+  const std::span<const Share> shares = remembers ? stack_->shares : stack_->plain;
+  const std::int64_t active = stack_->active, rows = remembers ? stack_->rows : active;
+  float* x = x_.data();
+  place_tail(w, x, shares, l);  // [rows,d]
+  kernels::rms_norm(w.context(), w.xn.data(), x, layer.attention_norm, rows, c.hidden,
+                    c.norm_epsilon);                                           // [rows,d]
+  project(w, w.q.data(), w.xn.data(), active, layer.q, Adapter::write, true);  // [active,H·e]
+  project(w, w.k.data(), w.xn.data(), rows, layer.k, Adapter::write, true);    // [rows,G·e]
+  project(w, w.v.data(), w.xn.data(), rows, layer.v, Adapter::write, true);    // [rows,G·e]
+  require_finite_attention(w, l, active, rows);
+  for (const Share& s : shares) attend_share(w, s, l);                  // [active,H·e]
+  finish_layer(w, layer, x, w.o.data(), active, Adapter::write, true);  // [active,d]
+  if (!remembers) return;
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    const Share& s = stack_->shares[i];
+    const float* end = x + (s.active_at + s.active()) * c.hidden;
+    const auto& hidden = written_[i].hidden.emplace_back(end - s.written * c.hidden, end);  // [n,d]
+    require_finite(w, l, "hidden states", hidden.data(), std::ssize(hidden));
+  }
+}
+
+std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch) {
+  WritePass pass(w, batch);
+  pass.advance(w.weights().config.layers);
+  std::vector<WrittenRows> written;
+  for (std::size_t i = 0; i < batch.size(); ++i) written.push_back(pass.take(i));
   return written;
 }
 

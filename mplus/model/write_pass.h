@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mplus/core/buffer.h"
@@ -29,6 +31,40 @@ struct WrittenRows {
   std::vector<AlignedVector<float>> hidden;  // [layers] of [n, d]
 };
 
+// The pass in parts: it can be paused between layers, and other passes may use the workspace meanwhile. How
+// it is cut changes no bit. The memories of the batch must stay as they are until it is done; the chunks need
+// not outlive the constructor.
+class WritePass {
+ public:
+  WritePass(Workspace& w, std::span<const WriteItem> batch);
+  WritePass(const WritePass&) = delete;
+  WritePass& operator=(const WritePass&) = delete;
+  ~WritePass();
+
+  // Goes on by so many layers; true: done. Where it throws, the pass is of no further use.
+  bool advance(std::int64_t layers);
+  bool done() const { return next_ > highest_; }
+  bool failed() const { return failed_; }
+  std::size_t items() const { return written_.size(); }
+  // Nobody waits for this item any more: its memory is not looked at again.
+  void leave(std::size_t item);
+  WrittenRows take(std::size_t item) { return std::move(written_[item]); }  // once done
+
+ private:
+  struct Stack;
+  void run_layer(std::int64_t l);
+
+  Workspace* w_;
+  std::unique_ptr<Stack> stack_;
+  AlignedVector<float> x_;  // [rows, d] the residual stream, kept from one part to the next
+  std::vector<StopFlag> stops_;
+  std::vector<WrittenRows> written_;
+  std::int64_t next_ = 0;
+  std::int64_t highest_ = 0;  // no layer above writes
+  bool failed_ = false;
+};
+
+// All of it at once.
 std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch);
 
 // Keys and values under `adapter`, and retriever keys, of hidden states of one layer: what memory keeps of

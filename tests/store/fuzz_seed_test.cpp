@@ -18,13 +18,13 @@ TEST(StoreFuzzSeeds, AreSound) {
     const engine::Session session = engine::Session::load(engine, signed_seed(seed));
     EXPECT_GT(session.memory().updates(), 0) << seed;
     EXPECT_GT(session.record().sources(), 0) << seed;
-    engine::test::use(session);
+    engine::test::use(session.fork());
   }
   const auto state = test::seed_folder() / "state/state", segment = test::seed_folder() / "segment/segment";
   const engine::Session session = test::load_state(state, segment);
   EXPECT_GT(session.memory().long_term().size(1), 0);
   EXPECT_GT(session.turns(), 0);
-  engine::test::use(session);
+  engine::test::use(session.fork());
   verify_segment(segment, test::expected_of(segment));
 }
 

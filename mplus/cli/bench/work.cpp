@@ -170,15 +170,17 @@ QuestionSeconds question_seconds(engine::Session& session, std::int64_t tokens, 
                                .recall = recall.get(),
                                .scouts_end = tokens,
                                .logits_from = tokens - 1};
-    cache.reserve(1 + 2 * engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
-    model::ScoutStates states;
-    const double asked =
-        seconds_of([&] { states = model::scout_pass(engine.workspace(), item, model::Adapter::read); });
-    recall->plan(engine.context(), session.memory(), states.layers, nullptr);
-    const double answered = seconds_of([&] {
-      model::read_pass(engine.workspace(), {&item, 1}, model::Adapter::read,
-                       [](std::size_t, std::int64_t, std::span<const float>) {});
-    });
+    cache.reserve(1 + engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
+    double planned = 0;
+    engine::Work scouting = engine::Scout{
+        .item = item, .plan = [&](kernels::Context& context, std::span<const memory::LayerQueries> states) {
+          planned = seconds_of([&] { recall->plan(context, session.memory(), states, nullptr); });
+        }};
+    const double asked = seconds_of([&] { engine.runner().finish({&scouting, 1}); }) - planned;
+    engine::Prefill block;
+    block.item = item;
+    engine::Work reading = block;
+    const double answered = seconds_of([&] { engine.runner().finish({&reading, 1}); });
     if (i == 0) continue;
     scout.push_back(asked);
     read.push_back(answered);

@@ -66,9 +66,17 @@ GoldenModel::GoldenModel(const model::ModelFiles& files, const model::RopeOption
                          const model::MemoryOptions& memory, kernels::Numerics numerics)
     : memory_options_(memory),
       weights_(model::load_weights(files)),
-      pool_(default_thread_count()),
-      context_(pool_, numerics),
-      workspace_(std::make_unique<model::Workspace>(weights_, context_, rope)) {}
+      runner_(weights_, {.numerics = numerics, .rope = rope}) {}
+
+void GoldenModel::update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
+                         const memory::Drops* drops) {
+  std::vector<engine::Work> works;
+  for (const memory::Memory* memory : memories)
+    works.emplace_back(engine::Write{.chunk = chunk, .memory = memory});
+  runner_.finish(works);
+  for (std::size_t i = 0; i < works.size(); ++i)
+    memories[i]->update(std::get<engine::Write>(works[i]).written->rows.layers(), drops);
+}
 
 memory::Layout GoldenModel::layout(std::int64_t capacity) const {
   memory::Layout layout = model::memory_layout(*weights_, memory_options_);
@@ -77,7 +85,7 @@ memory::Layout GoldenModel::layout(std::int64_t capacity) const {
 }
 
 memory::Memory GoldenModel::memory(std::int64_t capacity) {
-  return model::initial_memory(*workspace_, layout(capacity), 0);
+  return model::initial_memory(workspace(), layout(capacity), 0);
 }
 
 ReadRun run_read(GoldenModel& model, const ReadRequest& request) {

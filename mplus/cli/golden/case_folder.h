@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/core/thread_pool.h"
+#include "mplus/engine/run/runner.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/memory/memory.h"
 #include "mplus/model/initial_memory.h"
@@ -66,7 +66,11 @@ class GoldenModel {
   explicit GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope = {},
                        const model::MemoryOptions& memory = {.dtype = DType::f32, .keep_hidden = true},
                        kernels::Numerics numerics = kernels::Numerics::exact);
-  model::Workspace& workspace() { return *workspace_; }
+  engine::Runner& runner() { return runner_; }
+  model::Workspace& workspace() { return runner_.workspace(); }
+  // One update of each of these memories, in one pass.
+  void update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
+              const memory::Drops* drops);
   const model::Weights& weights() const { return *weights_; }
   memory::Layout layout(std::int64_t capacity = memory::kUnlimited) const;
   memory::Memory memory(std::int64_t capacity = memory::kUnlimited);
@@ -74,9 +78,7 @@ class GoldenModel {
  private:
   model::MemoryOptions memory_options_;
   std::shared_ptr<const model::Weights> weights_;
-  ThreadPool pool_;
-  kernels::Context context_;
-  std::unique_ptr<model::Workspace> workspace_;
+  engine::Runner runner_;
 };
 
 // Reads tokens over a memory (or none) and decodes greedily.

@@ -31,8 +31,8 @@ class DeltaCase {
       const std::string drops_name = fmt::format("drops.{}.{}", name_, written);
       memory::Drops drops;
       if (folder_.has(drops_name)) drops = slots_of_births(memory, births_of(drops_name));
-      const model::Injection injection{tokens, &memory, drops.empty() ? nullptr : &drops};
-      model::inject(model_.workspace(), {&injection, 1});
+      memory::Memory* const written_to[] = {&memory};
+      model_.update(tokens, written_to, drops.empty() ? nullptr : &drops);
       ++written;
       for (const Json& state : stream.at("states"))
         if (state.at("after") == written) check_state(state, memory);

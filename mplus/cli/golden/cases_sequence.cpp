@@ -86,8 +86,8 @@ void apply_updates(GoldenModel& model, const CaseFolder& folder, memory::Memory&
       report.close(name + ".dropped_keys", keys_of(memory, drops), folder.expected(name + ".dropped_keys"),
                    folder.tolerance("state"));
     const auto before = slot_births(memory);
-    const model::Injection both[] = {{tokens, &memory, &drops}, {tokens, &small, &drops}};
-    model::inject(model.workspace(), both);
+    memory::Memory* const both[] = {&memory, &small};
+    model.update(tokens, both, &drops);
     report.close(name + ".delta", tails(memory), folder.expected(name + ".delta"), folder.tolerance("state"));
     report.close(name + ".stm", short_term_hidden(memory), folder.expected(name + ".stm"),
                  folder.tolerance("state"));

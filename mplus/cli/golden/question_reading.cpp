@@ -75,14 +75,18 @@ class Reader {
   }
 
   // Reads these tokens, of which the question's ask.
-  void read(std::span<const io::TokenId> tokens, const model::LogitsSink& sink) {
-    model::ReadItem item = asking(tokens);
-    item.logits_from = question_.answer_starts - 1;
-    model::read_pass(model_.workspace(), {&item, 1}, model::Adapter::read, sink);
+  void read(std::span<const io::TokenId> tokens, const engine::TokenLogits& sink) {
+    engine::Prefill block;
+    block.item = asking(tokens);
+    block.item.logits_from = question_.answer_starts - 1;
+    block.logits = &sink;
+    finish(block);
   }
-  void step(io::TokenId token, const model::LogitsSink& sink) {
-    const model::ReadItem item{.tokens = {&token, 1}, .cache = &cache_, .memory = &memory_};
-    model::read_pass(model_.workspace(), {&item, 1}, model::Adapter::read, sink);
+  void step(io::TokenId token, const engine::TokenLogits& sink) {
+    engine::Decode decode;
+    decode.item = {.tokens = {&token, 1}, .cache = &cache_, .memory = &memory_};
+    decode.logits = &sink;
+    finish(decode);
   }
   void note(Reading& reading) const {
     reading.recalled = recall_.recalled;
@@ -100,12 +104,15 @@ class Reader {
             .recall = &recall_,
             .scouts_end = question_.answer_starts};
   }
+  void finish(engine::Work work) { model_.runner().finish({&work, 1}); }
   // The question alone scouts: the answer is not known when it is asked.
   void plan() {
     const memory::Prior prior = [](std::int64_t chunk) { return static_cast<double>((7 * chunk + 3) % 5); };
-    const auto scout = model::scout_pass(model_.workspace(), asking(question_.asks()), model::Adapter::read);
-    recall_.plan(model_.workspace().context(), memory_, scout.layers,
-                 way_.rule == memory::RecallRule::hybrid ? &prior : nullptr);
+    finish(engine::Scout{
+        .item = asking(question_.asks()),
+        .plan = [&](kernels::Context& context, std::span<const memory::LayerQueries> states) {
+          recall_.plan(context, memory_, states, way_.rule == memory::RecallRule::hybrid ? &prior : nullptr);
+        }});
     for (std::int64_t turn = 0; turn < way_.turn; ++turn) recall_.next();
   }
 
@@ -123,7 +130,7 @@ Reading read_question(GoldenModel& model, const memory::Memory& memory, const Qu
                       const Way& way, const Given& given) {
   Reading reading;
   Reader whole(model, memory, question, way, given.rows);
-  whole.read(question.window, [&](std::size_t, std::int64_t t, std::span<const float> logits) {
+  whole.read(question.window, [&](std::int64_t t, std::span<const float> logits) {
     if (reading.logits.empty()) reading.logits.assign(logits.begin(), logits.end());
     const auto next = static_cast<std::size_t>(t + 1);
     if (next < question.window.size())
@@ -132,7 +139,7 @@ Reading read_question(GoldenModel& model, const memory::Memory& memory, const Qu
   whole.note(reading);
   // And as it is answered: the question, then a token at a time over the cache.
   Reader answering(model, memory, question, way, {});
-  const model::LogitsSink choose = [&](std::size_t, std::int64_t, std::span<const float> logits) {
+  const engine::TokenLogits choose = [&](std::int64_t, std::span<const float> logits) {
     reading.greedy.push_back(engine::greedy(logits));
   };
   answering.read(question.asks(), choose);

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/core/stop.h"
 #include "mplus/engine/answer/sampler.h"
 #include "mplus/engine/record.h"
+#include "mplus/engine/run/until.h"
 #include "mplus/memory/recall/recall.h"
 #include "mplus/model/read_pass.h"
 
@@ -22,9 +22,9 @@ struct GenerateOptions {
   SamplingOptions sampling;
   std::vector<std::string> stop;                  // text ends before the first of these
   std::function<bool(std::string_view)> on_text;  // called with every new piece; false stops
-  // Looked at before every token, and before every layer while a prompt is read or written. Stopped before
-  // the first token, there is no answer, and a turn was not taken.
-  StopFlag cancel = nullptr;
+  // Looked at before every step: a token, a block of the prompt, a chunk to be written; a flag before every
+  // layer of those two as well. Stopped before the first token, there is no answer, and a turn was not taken.
+  Until cancel;
 
   // Recall: the rule by name, or a strategy of the caller's own (made for each read); neither: as the model
   // says.

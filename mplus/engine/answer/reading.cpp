@@ -8,42 +8,53 @@ namespace mplus::engine {
 
 using memory::RecallRule;
 
+namespace {
+
+// Rows a read may recall, in shares of K0. A write in the middle of an answer may move rows that were seen in
+// short-term memory into the store: they are recalled from there then, beside those of before.
+constexpr std::int64_t kMostRecalled = 2;
+
+}  // namespace
+
 Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
                  const GenerateOptions& options, bool text_waits)
     : engine_(&engine),
       memory_(&memory),
       rows_(&rows),
       options_(&options),
-      adapter_(engine.has_memory() ? model::Adapter::read : model::Adapter::none),
       cache_(engine.weights().config.layers, engine.workspace().kv_shape()) {
   if (!memory.layout().has_long_term()) return;
   if (options.recall_strategy) {
     recall_ = options.recall_strategy();
-  } else {
-    rule_ = chosen_rule();
-    if (rule_ == RecallRule::none) return;
-    memory::RecallOptions how = engine.recall_options();
-    how.prior_weight = options.words_weight;
-    how.seed = options.recall_seed;
-    how.chunks = options.oracle_chunks;
-    how.search = options.search;
-    how.over_everything = options.recall_over_everything.value_or(how.over_everything);
-    how.margin = options.recall_margin.value_or(how.margin);
-    how.read_over = options.read_over.value_or(memory::ReadOver::everything);
-    if (how.read_over != memory::ReadOver::everything && !how.over_everything)
-      fail(ErrorCode::invalid_argument,
-           "a question can be read over what is recalled alone only where short-term memory competes for "
-           "recall (recall over everything)");
-    if (how.read_over == memory::ReadOver::in_turn && engine.weights().memory->no_answer.empty())
-      fail(ErrorCode::unsupported,
-           "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
-           "(metadata \"no_answer\")");
-    // What is read again stands in the window beside all of what was recalled.
-    if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
-      how.read_over = memory::ReadOver::recalled;
-    how.window_first = text_waits;
-    recall_ = memory::make_recall(rule_, std::move(how));
+    return;
   }
+  rule_ = chosen_rule();
+  if (rule_ != RecallRule::none) recall_ = memory::make_recall(rule_, recall_options(text_waits));
+}
+
+memory::RecallOptions Reading::recall_options(bool text_waits) const {
+  const GenerateOptions& options = *options_;
+  memory::RecallOptions how = engine_->recall_options();
+  how.prior_weight = options.words_weight;
+  how.seed = options.recall_seed;
+  how.chunks = options.oracle_chunks;
+  how.search = options.search;
+  how.over_everything = options.recall_over_everything.value_or(how.over_everything);
+  how.margin = options.recall_margin.value_or(how.margin);
+  how.read_over = options.read_over.value_or(memory::ReadOver::everything);
+  if (how.read_over != memory::ReadOver::everything && !how.over_everything)
+    fail(ErrorCode::invalid_argument,
+         "a question can be read over what is recalled alone only where short-term memory competes for "
+         "recall (recall over everything)");
+  if (how.read_over == memory::ReadOver::in_turn && engine_->weights().memory->no_answer.empty())
+    fail(ErrorCode::unsupported,
+         "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
+         "(metadata \"no_answer\")");
+  // What is read again stands in the window beside all of what was recalled.
+  if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
+    how.read_over = memory::ReadOver::recalled;
+  how.window_first = text_waits;
+  return how;
 }
 
 RecallRule Reading::chosen_rule() const {
@@ -72,34 +83,41 @@ model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
           .logits_from = static_cast<std::int64_t>(tokens.size()) - 1};
 }
 
-void Reading::plan(const model::ReadItem& read) {
+Steps<> Reading::plan(Prompt prompt) {
+  planned_ = true;
   bool anything_to_recall = false;
   for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
     anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
   const bool plan_recall = recall_ && anything_to_recall;
   const bool scout_for_recall = plan_recall && recall_->wants_scout();
   const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term();
-  model::ScoutStates scout;
-  if (scout_for_recall || scout_for_why) scout = model::scout_pass(engine_->workspace(), read, adapter_);
-  const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
-  using Scouts = std::span<const memory::LayerQueries>;
-  if (plan_recall)
-    recall_->plan(engine_->context(), *memory_, scout_for_recall ? Scouts(scout.layers) : Scouts(), prior);
-  if (scout_for_why)
-    rank(scout.layers, plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+  if (!plan_recall && !scout_for_why) co_return;
+  Scout scout{.item = item(prompt.tokens), .pass = scout_for_recall || scout_for_why, .plan = {}};
+  scout.item.scouts_begin = prompt.scouts_begin;
+  scout.item.scouts_end = prompt.scouts_end;
+  scout.item.stop = options_->cancel.flag;
+  scout.plan = [=, this](kernels::Context& context, std::span<const memory::LayerQueries> states) {
+    const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
+    using Scouts = std::span<const memory::LayerQueries>;
+    if (plan_recall) recall_->plan(context, *memory_, scout_for_recall ? states : Scouts(), prior);
+    if (scout_for_why)
+      rank(context, states, plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+  };
+  Work work = std::move(scout);
+  co_await Offer{work};
 }
 
 // Over short- and long-term rows together, so that what is still in short-term memory shows, too.
-void Reading::rank(std::span<const memory::LayerQueries> scout,
+void Reading::rank(kernels::Context& context, std::span<const memory::LayerQueries> scout,
                    std::span<const memory::ScoredRows> long_term) {
   memory::VoteOptions how = engine_->vote_options();
   how.keep_layers = options_->why;
   if (long_term.empty() && memory::in_two_levels(*memory_, options_->search)) {
     ranking_.votes =
-        memory::vote_in_two_levels(engine_->context(), *memory_, scout, how, options_->search,
+        memory::vote_in_two_levels(context, *memory_, scout, how, options_->search,
                                    [&](const memory::Votes& votes) { return totals_of(votes).order(); });
   } else {
-    ranking_.votes = memory::vote_over_everything(engine_->context(), *memory_, scout, how, long_term);
+    ranking_.votes = memory::vote_over_everything(context, *memory_, scout, how, long_term);
   }
   ranking_.totals = totals_of(ranking_.votes);
 }
@@ -116,47 +134,75 @@ memory::Votes Reading::totals_of(memory::Votes votes) const {
   return votes;
 }
 
-void Reading::plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end) {
-  model::ReadItem read = item(tokens);
-  read.scouts_begin = scouts_begin;
-  read.scouts_end = scouts_end;
-  read.stop = options_->cancel;
-  plan(read);
-  planned_ = true;
+// Even ones: a row's bits depend on its block only where that is a token or two. A read that somebody looks
+// into is one pass; and where rows are recalled inside the pass, all that ask are in the first.
+std::vector<std::int64_t> Reading::blocks(const Prompt& prompt) const {
+  const std::int64_t T = std::ssize(prompt.tokens);
+  const bool chosen_before = !recall_ || recall_->wants_scout();
+  const std::int64_t first = chosen_before ? 0 : prompt.scouts_end;
+  if (options_->taps || T - first <= kPrefillBlock) return {T};
+  std::vector<std::int64_t> lengths;
+  if (first > 0) lengths.push_back(first);
+  const std::int64_t n = (T - first + kPrefillBlock - 1) / kPrefillBlock;
+  for (std::int64_t i = 0; i < n; ++i) lengths.push_back((T - first) * (i + 1) / n - (T - first) * i / n);
+  return lengths;
 }
 
-void Reading::prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
-                      std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink) {
-  const auto T = static_cast<std::int64_t>(tokens.size());
+Steps<> Reading::prefill(Prompt prompt, std::int64_t expected, std::int64_t logits_from,
+                         const TokenLogits& sink) {
+  const std::int64_t T = std::ssize(prompt.tokens);
   const memory::Layout& layout = memory_->layout();
-  const std::int64_t front = engine_->has_memory() ? 1 + 2 * layout.K0 + layout.N : 0;
+  const std::int64_t front = engine_->has_memory() ? 1 + kMostRecalled * layout.K0 + layout.N : 0;
   rows_->reserve(rows_->size() + T + expected);
   cache_.reserve(front + rows_->size() + T + expected);
-  model::ReadItem read = item(tokens);
-  read.scouts_begin = scouts_begin;
-  read.scouts_end = scouts_end;
-  read.logits_from = logits_from;
-  read.stop = options_->cancel;
-  if (!planned_) plan(read);
-  planned_ = true;
-  read.taps = options_->taps;
-  model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
+  if (!planned_) co_await plan(prompt);
+  const std::vector<std::int64_t> lengths = blocks(prompt);
+  std::int64_t at = 0;
+  for (const std::int64_t length : lengths) {
+    Prefill block;
+    block.item = item(prompt.tokens.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
+    block.item.logits_from = logits_from - at;
+    block.item.stop = options_->cancel.flag;
+    block.item.taps = options_->taps;
+    block.logits = &sink;
+    block.first_token = at;
+    if (at == 0) {
+      block.item.scouts_begin = prompt.scouts_begin;
+      block.item.scouts_end = prompt.scouts_end;
+      // Rows were chosen before, for all that ask; here one token stands for them.
+      if (prompt.scouts_end > length) {
+        block.item.scouts_begin = 0;
+        block.item.scouts_end = prompt.scouts_end > prompt.scouts_begin ? 1 : 0;
+      }
+    }
+    Work work = block;
+    co_await Offer{work};
+    at += length;
+  }
+  note_recalled();
+}
+
+void Reading::note_recalled() {
   recalled_ = cache_.recalled();
   ordinals_.assign(recalled_.size(), {});
   for (std::size_t l = 0; l < recalled_.size(); ++l)
     for (const memory::RecalledRow& row : recalled_[l])
       ordinals_[l].push_back(memory::ordinal_of(*memory_, static_cast<std::int64_t>(l), row.id));
   seen_.clear();
-  for (std::int64_t l = 0; l < layout.layers; ++l)
+  const std::int64_t layers = memory_->layout().layers;
+  for (std::int64_t l = 0; l < layers; ++l)
     if (const auto& births = cache_.seen(l)) {
-      seen_.resize(static_cast<std::size_t>(layout.layers));
+      seen_.resize(static_cast<std::size_t>(layers));
       seen_[static_cast<std::size_t>(l)] = *births;
     }
 }
 
-void Reading::step(io::TokenId token, const model::LogitsSink& sink) {
-  const model::ReadItem read = item({&token, 1});
-  model::read_pass(engine_->workspace(), {&read, 1}, adapter_, sink);
+Work& Reading::step(io::TokenId token, const TokenLogits& sink) {
+  decoding_ = token;
+  auto& decode = std::get<Decode>(decode_);
+  decode.item = item({&decoding_, 1});
+  decode.logits = &sink;
+  return decode_;
 }
 
 void Reading::next() {

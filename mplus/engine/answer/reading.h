@@ -1,4 +1,5 @@
-// One read of a session in progress: recall, the attention cache, and logits token by token.
+// One read of a session in progress: recall, the attention cache, and logits token by token. It makes the
+// work that a Runner does (run/steps.h).
 #pragma once
 
 #include <memory>
@@ -9,10 +10,18 @@
 #include "mplus/engine/answer/answer.h"
 #include "mplus/engine/answer/why.h"
 #include "mplus/engine/engine.h"
+#include "mplus/engine/run/steps.h"
 #include "mplus/memory/window.h"
-#include "mplus/model/read_pass.h"
 
 namespace mplus::engine {
+
+inline constexpr std::int64_t kPrefillBlock = 256;  // tokens of a prompt that are read in one step
+
+// Tokens [scouts_begin, scouts_end) ask what to recall. The tokens must stay until it was read.
+struct Prompt {
+  std::span<const io::TokenId> tokens;
+  std::int64_t scouts_begin = 0, scouts_end = 0;
+};
 
 class Reading {
  public:
@@ -21,17 +30,19 @@ class Reading {
   Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
           const GenerateOptions& options, bool text_waits = false);
 
-  // Reads the prompt; tokens [scouts_begin, scouts_end) ask what to recall. `expected` more tokens will
-  // follow: room is made for them now. The sink gets logits from token `logits_from` on.
-  void prefill(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end,
-               std::int64_t expected, std::int64_t logits_from, const model::LogitsSink& sink);
-  void step(io::TokenId token, const model::LogitsSink& sink);
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  // Reads the prompt, block by block. `expected` more tokens will follow: room is made for them now. The
+  // sink, which must outlive the read, gets logits from token `logits_from` on.
+  Steps<> prefill(Prompt prompt, std::int64_t expected, std::int64_t logits_from, const TokenLogits& sink);
+  Work& step(io::TokenId token, const TokenLogits& sink);  // to be done before the next call
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return recall_ && recall_->has_next(); }
   void next();
   std::optional<double> behind() const { return recall_ ? recall_->behind() : std::nullopt; }
-  // Decides what to recall with these tokens; otherwise prefill does, with its own.
-  void plan(std::span<const io::TokenId> tokens, std::int64_t scouts_begin, std::int64_t scouts_end);
+  // Decides what to recall with this prompt; otherwise prefill does, with its own.
+  Steps<> plan(Prompt prompt);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
 
   std::vector<WhyChunk> why(const Record& record) const;
@@ -44,8 +55,11 @@ class Reading {
 
  private:
   memory::RecallRule chosen_rule() const;
-  void plan(const model::ReadItem& item);
-  void rank(std::span<const memory::LayerQueries> scout, std::span<const memory::ScoredRows> long_term);
+  memory::RecallOptions recall_options(bool text_waits) const;
+  std::vector<std::int64_t> blocks(const Prompt& prompt) const;  // their lengths
+  void note_recalled();
+  void rank(kernels::Context& context, std::span<const memory::LayerQueries> scout,
+            std::span<const memory::ScoredRows> long_term);
   memory::Votes totals_of(memory::Votes votes) const;  // with words, where the rule has them
   model::ReadItem item(std::span<const io::TokenId> tokens);
 
@@ -53,7 +67,6 @@ class Reading {
   const memory::Memory* memory_;
   memory::WindowRows* rows_;
   const GenerateOptions* options_;
-  model::Adapter adapter_;
   memory::RecallRule rule_ = memory::RecallRule::none;
   std::unique_ptr<memory::Recall> recall_;
   model::AttentionCache cache_;
@@ -61,6 +74,8 @@ class Reading {
   std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
   std::vector<std::vector<std::int64_t>> seen_;  // [L] births of short-term rows, where not all are
   bool planned_ = false;
+  io::TokenId decoding_ = 0;
+  Work decode_ = Decode{};
   Ranking ranking_;
 };
 

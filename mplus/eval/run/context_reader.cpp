@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <optional>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/sampler.h"
-#include "mplus/engine/answer/stop_text.h"
-#include "mplus/model/read_pass.h"
 
 namespace mplus::eval {
 namespace {
@@ -23,7 +21,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 ContextReader::ContextReader(engine::Engine& engine)
     : engine_(engine),
-      adapter_(engine.has_memory() ? model::Adapter::read : model::Adapter::none),
       empty_(engine.layout(), 0),
       cache_(engine.weights().config.layers, engine.workspace().kv_shape()),
       rows_(engine.layout()) {
@@ -48,6 +45,18 @@ model::ReadItem ContextReader::item(std::span<const io::TokenId> ids) {
           .logits_from = static_cast<std::int64_t>(ids.size()) - 1};
 }
 
+void ContextReader::run(const model::ReadItem& item, const engine::TokenLogits& logits) {
+  engine::Prefill block;
+  block.item = item;
+  block.logits = &logits;
+  engine::Work work = block;
+  engine_.runner().finish({&work, 1});
+}
+
+void ContextReader::run(const model::ReadItem& item, std::vector<float>& next) {
+  run(item, [&](std::int64_t, std::span<const float> logits) { next.assign(logits.begin(), logits.end()); });
+}
+
 void ContextReader::require_room(std::int64_t more) const {
   if (size_ + more > capacity())
     fail(ErrorCode::out_of_capacity, "{} tokens and {} more: the model's context is {}", size_, more,
@@ -62,7 +71,7 @@ void ContextReader::read(std::span<const io::TokenId> ids) {
     model::ReadItem read = item(block);
     read.logits_from = static_cast<std::int64_t>(block.size());  // none
     read.window = &rows_;
-    model::read_pass(engine_.workspace(), {&read, 1}, adapter_, nullptr);
+    run(read, engine::TokenLogits());
     size_ += static_cast<std::int64_t>(block.size());
   }
   text_rows_ = cache_.rows(0);
@@ -73,30 +82,22 @@ void ContextReader::rewind() {
   if (text_rows_ == 0) cache_.clear();
 }
 
-void ContextReader::step(std::span<const io::TokenId> ids, std::vector<float>& next) {
-  model::ReadItem read = item(ids);
-  model::read_pass(engine_.workspace(), {&read, 1}, adapter_,
-                   [&](std::size_t, std::int64_t, std::span<const float> logits) {
-                     next.assign(logits.begin(), logits.end());
-                   });
-}
+void ContextReader::step(std::span<const io::TokenId> ids, std::vector<float>& next) { run(item(ids), next); }
 
 ReadAnswer ContextReader::generate(std::vector<float>& next, std::int64_t max_tokens, const std::string& stop,
                                    const std::function<void(io::TokenId)>& read_token) {
   ReadAnswer answer;
-  std::optional<io::StreamDecoder> decoder;  // without a tokenizer a model speaks in ids alone
-  if (engine_.has_tokenizer()) decoder.emplace(engine_.tokenizer());
-  engine::StopText text(stop.empty() ? std::vector<std::string>{} : std::vector<std::string>{stop});
+  engine::GenerateOptions options;
+  if (!stop.empty()) options.stop.push_back(stop);
+  engine::AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options, "");
   for (std::int64_t n = 0; n < max_tokens; ++n) {
     const io::TokenId id = engine::greedy(next);
     if (engine_.is_end(id)) break;
     answer.tokens.push_back(id);
-    answer.text += text.push(decoder ? decoder->push(id) : "");
-    if (text.stopped() || n + 1 == max_tokens) break;
+    if (!text.push(id) || n + 1 == max_tokens) break;
     read_token(id);
   }
-  if (decoder && !text.stopped()) answer.text += text.push(decoder->finish());
-  answer.text += text.finish();
+  answer.text = text.finish();
   return answer;
 }
 
@@ -141,10 +142,7 @@ ReadAnswer ContextReader::answer_compressed(std::span<const io::TokenId> prompt,
   memory::WindowRows own(engine_.layout());  // the prompt's rows
   own.reserve(static_cast<std::int64_t>(prompt.size()));
   read.window = &own;
-  model::read_pass(engine_.workspace(), {&read, 1}, adapter_,
-                   [&](std::size_t, std::int64_t, std::span<const float> logits) {
-                     next.assign(logits.begin(), logits.end());
-                   });
+  run(read, next);
   rewind();
   memory::WindowRows small(engine_.layout());
   const std::size_t row = rows_.row_size_bytes();
@@ -166,10 +164,7 @@ ReadAnswer ContextReader::answer_compressed(std::span<const io::TokenId> prompt,
     model::ReadItem one = item({&id, 1});
     one.cache = &cache;
     one.window = &small;
-    model::read_pass(engine_.workspace(), {&one, 1}, adapter_,
-                     [&](std::size_t, std::int64_t, std::span<const float> logits) {
-                       next.assign(logits.begin(), logits.end());
-                     });
+    run(one, next);
   });
   answer.seconds = seconds_since(start);
   return answer;
@@ -182,12 +177,10 @@ std::vector<double> ContextReader::score(std::span<const io::TokenId> ids) {
     const auto block = ids.subspan(at, std::min<std::size_t>(kBlock, ids.size() - at));
     model::ReadItem read = item(block);
     read.logits_from = 0;
-    model::read_pass(engine_.workspace(), {&read, 1}, adapter_,
-                     [&](std::size_t, std::int64_t token, std::span<const float> logits) {
-                       const std::size_t next = at + static_cast<std::size_t>(token) + 1;
-                       if (next < ids.size())
-                         nll.push_back(engine::negative_log_likelihood(logits, ids[next]));
-                     });
+    run(read, [&](std::int64_t token, std::span<const float> logits) {
+      const std::size_t next = at + static_cast<std::size_t>(token) + 1;
+      if (next < ids.size()) nll.push_back(engine::negative_log_likelihood(logits, ids[next]));
+    });
   }
   rewind();
   return nll;

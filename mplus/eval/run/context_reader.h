@@ -46,6 +46,8 @@ class ContextReader {
 
  private:
   model::ReadItem item(std::span<const io::TokenId> ids);
+  void run(const model::ReadItem& item, const engine::TokenLogits& logits);
+  void run(const model::ReadItem& item, std::vector<float>& next);
   void require_room(std::int64_t more) const;
   void step(std::span<const io::TokenId> ids, std::vector<float>& next);
   ReadAnswer generate(std::vector<float>& next, std::int64_t max_tokens, const std::string& stop,
@@ -53,7 +55,6 @@ class ContextReader {
   void rewind();
 
   engine::Engine& engine_;
-  model::Adapter adapter_;
   memory::Memory empty_;
   model::AttentionCache cache_;
   memory::WindowRows rows_;     // of the text, for compression

@@ -1,0 +1,64 @@
+// One answer in steps (run/steps.h): the prompt at the end of a session's window is read, and tokens are
+// generated behind it, or taken as they were told. Where chunks are read in turn it makes an attempt after
+// another. The session is a working copy: it changes as tokens come, and is half done if this is dropped.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mplus/engine/answer/reading.h"
+#include "mplus/engine/answer/turn_choice.h"
+#include "mplus/engine/session.h"
+
+namespace mplus::engine {
+
+class AnswerText;
+
+class Answering {
+ public:
+  struct Place {
+    std::int64_t scouts_begin = 0, scouts_end = 0;  // window tokens that ask
+    std::int64_t source = 0;                        // of the answer's tokens
+  };
+  // All must outlive it. `told`: the answer is taken from there; null: it is generated.
+  Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* told);
+
+  Steps<Answer> run();
+
+ private:
+  std::vector<io::TokenId> unread_tokens() const;
+  Prompt prompt() const;
+  Steps<> put_reread();   // in front of the question
+  Steps<bool> attempt();  // false: no answer, on to the next
+  void pass_over(std::optional<std::int64_t> chunk);
+  void note_read();
+
+  // False: it says that there is no answer, or nothing that stands in `quotes`, if that is not empty.
+  Steps<bool> generate_tokens(std::string quotes);
+  Steps<> take_tokens();
+  StopReason reason_to_end(AnswerText& text, io::TokenId id);
+  WindowToken first_token() const;
+  // Puts one more token of the answer behind the window, for which there has to be room.
+  void push_token(WindowToken& token);
+  bool is_full() const;
+  Steps<> make_room();
+  Work& read_token(io::TokenId id, bool memory_changed);
+
+  Session& session_;
+  Engine& engine_;
+  const GenerateOptions& options_;
+  const TurnTaken* told_;
+  Place place_;
+  std::int64_t already_read_;  // rows of the window, when it began
+  std::vector<Span> waiting_;  // told in the window, before the question
+  std::optional<TurnChoice> choice_;
+  Reading reading_;
+  Answer answer_;
+  std::vector<io::TokenId> unread_;
+  std::vector<float> next_;  // [V] logits of the token to come
+  TokenLogits keep_logits_;
+};
+
+}  // namespace mplus::engine

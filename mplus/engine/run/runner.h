@@ -1,0 +1,108 @@
+// Does the work of many sessions, step by step. A Runner owns what passes run in: threads, context,
+// workspace. One thread at a time; sessions whose work it does belong to the same weights.
+//
+// A step takes one piece of work from each of any number of sessions, kinds mixed, and does it in as few
+// passes as it can: all decodes in one read pass, writes together in one write pass; scouts and blocks of
+// prompts one after another. It changes no memory: whoever takes
+// the result does. What is written comes out bit for bit as if the session were alone. One that fails (its
+// rows are damaged, say) fails alone.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mplus/core/thread_pool.h"
+#include "mplus/engine/run/work.h"
+#include "mplus/model/workspace.h"
+
+namespace mplus::engine {
+
+struct RunnerOptions {
+  int threads = 0;  // 0: the cores this process may use
+  kernels::Numerics numerics = kernels::Numerics::fast;
+  model::RopeOptions rope = {};
+  // Layers of a write in one step, at most, so that nobody's token waits for all of them; 0: no limit. One
+  // write pass goes on in a step then; writes that come meanwhile begin together after it.
+  std::int64_t write_layers = 0;
+};
+
+class Runner {
+ public:
+  Runner(std::shared_ptr<const model::Weights> weights, const RunnerOptions& options);
+
+  // Fills in the results. Every session has one item at most.
+  void step(std::span<WorkItem> items);
+  // Does these to their end, with no others; throws where one failed.
+  void finish(std::span<Work> works);
+  void set_write_layers(std::int64_t layers) { options_.write_layers = layers; }
+
+  model::Workspace& workspace() { return workspace_; }
+  kernels::Context& context() { return context_; }
+  model::Adapter read_adapter() const;  // none where the model is a plain decoder
+
+ private:
+  void decode(std::span<WorkItem* const> batch);
+  void read(WorkItem& item, const ReadWork& work);
+  void scout(WorkItem& item, const Scout& work);
+  void write(std::span<WorkItem* const> items);
+  void begin_writes(std::span<WorkItem* const> items);
+  void advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
+  void project_written(model::WritePass& pass, std::span<WorkItem* const> items);
+
+  RunnerOptions options_;
+  ThreadPool pool_;
+  kernels::Context context_;
+  model::Workspace workspace_;
+  // Reused, so that a step of decodes allocates nothing.
+  std::vector<WorkItem*> decodes_, writes_;
+  std::vector<model::ReadItem> batch_;
+};
+
+// Runs one task (Generation, Ingestion, …) by itself to its end: what a program without other sessions does.
+template <class Task>
+void run_alone(Runner& runner, Task& task) {
+  while (Work* work = task.next_work()) {
+    WorkItem item{work};
+    runner.step({&item, 1});
+    task.take(std::move(item.result));
+  }
+}
+
+// Runs tasks of several sessions side by side to their ends. Where some fail the others go on; the first
+// failure is thrown when all have ended.
+template <class Task>
+void run_together(Runner& runner, std::span<Task> tasks) {
+  std::exception_ptr first;
+  std::vector<WorkItem> items;
+  std::vector<Task*> mine, left;
+  for (Task& task : tasks) left.push_back(&task);
+  const auto guarded = [&](auto&& doing) {
+    try {
+      return doing();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+      return false;
+    }
+  };
+  while (!left.empty()) {
+    items.clear();
+    mine.clear();
+    for (Task* task : left) {
+      Work* work = nullptr;
+      if (!guarded([&] { return (work = task->next_work()) != nullptr; })) continue;
+      items.push_back({work});
+      mine.push_back(task);
+    }
+    runner.step(items);
+    left.clear();
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (guarded([&] { return mine[i]->take(std::move(items[i].result)), true; })) left.push_back(mine[i]);
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace mplus::engine

@@ -1,0 +1,298 @@
+// Laws of the runner: sessions in any mixture get what they get alone.
+#include "mplus/engine/run/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/generation.h"
+#include "mplus/engine/ingestion.h"
+#include "tests/engine/text_engine.h"
+
+namespace mplus::engine {
+namespace {
+
+GenerateOptions up_to(std::int64_t tokens, unsigned seed = 0) {
+  GenerateOptions options;
+  options.max_tokens = tokens;
+  if (seed % 2 == 1) options.sampling = {.temperature = 0.7f, .top_k = 20, .seed = seed};
+  return options;
+}
+
+// One thing after another that a session is to do, drawn by seed; and what came of it.
+class Script {
+ public:
+  Script(Engine& engine, unsigned seed, bool talks) : session(engine, seed), random_(seed), talks_(talks) {}
+
+  // The work at hand; null: all was done.
+  Work* next_work() {
+    for (;;) {
+      Work* work = generation_ ? generation_->next_work() : ingestion_ ? ingestion_->next_work() : nullptr;
+      if (work) return work;
+      if (generation_) {
+        const Answer answer = generation_->answer();
+        answers.push_back(answer.tokens);
+      }
+      generation_.reset();
+      ingestion_.reset();
+      if (done_++ == kActs) return nullptr;
+      begin();
+    }
+  }
+  void take(WorkResult result) {
+    if (generation_) generation_->take(std::move(result));
+    else ingestion_->take(std::move(result));
+  }
+
+  Session session;
+  std::vector<std::vector<io::TokenId>> answers;
+
+ private:
+  static constexpr int kActs = 7;
+
+  void begin() {
+    constexpr std::size_t kLengths[] = {3, 40, 512, 700, 1300};
+    const unsigned draw = static_cast<unsigned>(random_());
+    if (draw % 3 == 0) {
+      const auto prompt = random_ids(draw % 5 == 0 ? 700 : 20, draw, 250);
+      generation_.emplace(Generation::generate_ids(session, prompt, up_to(12, draw / 3)));
+    } else if (talks_ && draw % 3 == 1) {
+      const std::string message(20 + draw % 200, static_cast<char>('a' + draw % 26));
+      generation_.emplace(Generation::say(session, message, up_to(8)));
+    } else if (draw % 7 == 0) {
+      ingestion_.emplace(Ingestion::flush(session));
+    } else {
+      const auto ids = random_ids(kLengths[draw / 3 % 5], draw, 250);
+      ingestion_.emplace(session, Document{.source = "text", .ids = ids});
+    }
+  }
+
+  std::mt19937 random_;
+  bool talks_;
+  int done_ = 0;
+  std::optional<Generation> generation_;
+  std::optional<Ingestion> ingestion_;
+};
+
+struct Outcome {
+  std::vector<std::string> states;
+  std::vector<std::vector<std::vector<io::TokenId>>> answers;
+};
+
+// Any of the sessions, by chance, in every step, in any order.
+Outcome run_mixed(Engine& engine, unsigned seed, unsigned sessions, bool talks) {
+  std::mt19937 random(seed);
+  std::vector<std::unique_ptr<Script>> scripts;
+  std::vector<Script*> left;
+  for (unsigned s = 0; s < sessions; ++s)
+    left.push_back(scripts.emplace_back(std::make_unique<Script>(engine, 10 * seed + s, talks)).get());
+  while (!left.empty()) {
+    engine.runner().set_write_layers(static_cast<std::int64_t>(random() % 4));
+    std::shuffle(left.begin(), left.end(), random);
+    std::vector<WorkItem> items;
+    std::vector<Script*> mine, rest;
+    for (Script* script : left) {
+      if (random() % 3 == 0) {
+        rest.push_back(script);
+      } else if (Work* work = script->next_work()) {
+        items.push_back({work});
+        mine.push_back(script);
+      }
+    }
+    engine.runner().step(items);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i]->take(std::move(items[i].result));
+    left = rest;
+    left.insert(left.end(), mine.begin(), mine.end());
+  }
+  engine.runner().set_write_layers(0);
+  Outcome outcome;
+  for (const auto& script : scripts) {
+    outcome.states.push_back(state_of(script->session));
+    outcome.answers.push_back(script->answers);
+  }
+  return outcome;
+}
+
+TEST(Runner, AnyMixtureGivesWhatEachGetsAlone) {
+  Engine engine(tiny_options(2));
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    const Outcome mixed = run_mixed(engine, seed, 5, false);
+    for (unsigned s = 0; s < 5; ++s) {
+      Script alone(engine, 10 * seed + s, false);
+      run_alone(engine.runner(), alone);
+      EXPECT_EQ(mixed.answers[s], alone.answers) << "seed " << seed << ", session " << s;
+      EXPECT_TRUE(mixed.states[s] == state_of(alone.session)) << "seed " << seed << ", session " << s;
+    }
+  }
+}
+
+void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
+  ASSERT_EQ(a.updates(), b.updates());
+  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
+    const memory::RowsView x = a.short_term(l), y = b.short_term(l);
+    ASSERT_EQ(x.n, y.n);
+    const auto bytes = static_cast<std::size_t>(x.n) * a.layout().kv_bytes();
+    EXPECT_EQ(std::memcmp(x.k, y.k, bytes), 0);
+    EXPECT_EQ(std::memcmp(x.v, y.v, bytes), 0);
+    EXPECT_TRUE(std::equal(x.birth, x.birth + x.n, y.birth));
+  }
+}
+
+// Tokens decoded together leave window rows that may differ in their last bits: memory and answers do not.
+TEST(Runner, ConversationsSideBySideAnswerAsAlone) {
+  const TemporaryFolder folder;
+  Engine engine(text_options(folder));
+  const Outcome mixed = run_mixed(engine, 7, 3, true);
+  for (unsigned s = 0; s < 3; ++s) {
+    Script alone(engine, 70 + s, true);
+    run_alone(engine.runner(), alone);
+    EXPECT_EQ(mixed.answers[s], alone.answers) << "session " << s;
+    const std::filesystem::path file = folder.path() / "mixed.safetensors";
+    std::ofstream(file, std::ios::binary) << mixed.states[s];
+    const Session loaded = Session::load(engine, file);
+    expect_same_memory(loaded.memory(), alone.session.memory());
+    ASSERT_EQ(loaded.window().size(), alone.session.window().size());
+    EXPECT_EQ(loaded.turns(), alone.session.turns());
+  }
+}
+
+TEST(Runner, AWritePausedBetweenAllLayersIsTheSame) {
+  EngineOptions options = tiny_options();
+  Engine whole(options);
+  options.write_layers = 1;
+  Engine paused(options);
+  Session a(whole, 3), b(paused, 3), other(paused, 4);
+  a.remember_ids(random_ids(1600, 1), "text");
+  const auto ids = random_ids(1600, 1);
+  Ingestion ingestion(b, {.source = "text", .ids = ids});
+  int steps = 0;
+  while (Work* work = ingestion.next_work()) {
+    WorkItem item{work};
+    paused.runner().step({&item, 1});
+    ingestion.take(std::move(item.result));
+    next_tokens(other);  // others use the buffers meanwhile
+    ++steps;
+  }
+  EXPECT_EQ(steps, 4 * whole.weights().config.layers);
+  EXPECT_TRUE(state_of(a) == state_of(b));
+}
+
+TEST(Runner, WritesThatComeDuringOneBeginTogether) {
+  EngineOptions options = tiny_options();
+  options.write_layers = 1;
+  Engine engine(options);
+  const auto ids = random_ids(500, 1);
+  std::vector<Session> sessions;
+  std::vector<Ingestion> ingestions;
+  for (std::uint64_t s = 0; s < 3; ++s) sessions.emplace_back(engine, s);
+  for (Session& session : sessions) ingestions.emplace_back(session, Document{.source = "d", .ids = ids});
+  WorkItem first{ingestions[0].next_work()};
+  engine.runner().step({&first, 1});
+  ingestions[0].take(std::move(first.result));
+  int steps = 1;
+  for (std::vector<WorkItem> items;; ++steps) {
+    items.clear();
+    std::vector<Ingestion*> mine;
+    for (Ingestion& ingestion : ingestions)
+      if (Work* work = ingestion.next_work()) {
+        items.push_back({work});
+        mine.push_back(&ingestion);
+      }
+    if (items.empty()) break;
+    engine.runner().step(items);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i]->take(std::move(items[i].result));
+  }
+  EXPECT_EQ(steps, 2 * engine.weights().config.layers) << "two passes: the first, then both others in one";
+  for (std::uint64_t s = 0; s < 3; ++s) {
+    Session alone(engine, s);
+    alone.remember_ids(ids, "d");
+    EXPECT_TRUE(state_of(alone) == state_of(sessions[s]));
+  }
+}
+
+TEST(Runner, OneThatFailsFailsAlone) {
+  Engine engine(tiny_options());
+  memory::Memory good(engine.layout(), 1), damaged(engine.layout(), 1);
+  const std::vector<float> not_numbers(
+      static_cast<std::size_t>(engine.layout().layers * engine.layout().K * engine.weights().config.hidden),
+      std::numeric_limits<float>::quiet_NaN());
+  damaged.load_tail(engine.layout().K, not_numbers);
+  const auto ids = random_ids(30, 1);
+  Work works[2] = {Write{.chunk = ids, .memory = &damaged}, Write{.chunk = ids, .memory = &good}};
+  WorkItem items[2] = {{&works[0]}, {&works[1]}};
+  engine.runner().step(items);
+  engine.runner().step(items);
+  EXPECT_TRUE(items[0].result.done && items[0].result.error);
+  EXPECT_TRUE(items[1].result.done && !items[1].result.error);
+  EXPECT_TRUE(std::get<Write>(works[1]).written != nullptr);
+}
+
+TEST(Runner, ATokenThatFailsFailsAlone) {
+  Engine engine(tiny_options());
+  memory::Memory damaged(engine.layout(), 1);
+  const memory::Memory good(engine.layout(), 1);
+  const std::vector<float> not_numbers(4096, std::numeric_limits<float>::quiet_NaN());
+  const float* nan = not_numbers.data();
+  const std::vector<memory::NewRows> rows(static_cast<std::size_t>(engine.layout().remembering_layers()),
+                                          {.hidden = nan, .k = nan, .v = nan, .key = nan, .n = 1});
+  damaged.update(rows);
+  const io::TokenId token = 7;
+  const auto decode = [&](model::AttentionCache& cache, const memory::Memory& memory, const TokenLogits& to) {
+    Decode work;
+    work.item = {.tokens = {&token, 1}, .cache = &cache, .memory = &memory};
+    work.logits = &to;
+    return work;
+  };
+  std::vector<float> alone, beside;
+  const TokenLogits to_alone = [&](auto, std::span<const float> row) {
+    alone.assign(row.begin(), row.end());
+  };
+  const TokenLogits to_beside = [&](auto, std::span<const float> row) {
+    beside.assign(row.begin(), row.end());
+  };
+  std::vector<model::AttentionCache> caches(
+      3, model::AttentionCache(engine.weights().config.layers, engine.workspace().kv_shape()));
+  Work by_itself = decode(caches[0], good, to_alone);
+  engine.runner().finish({&by_itself, 1});
+  Work works[2] = {decode(caches[1], damaged, to_beside), decode(caches[2], good, to_beside)};
+  WorkItem items[2] = {{&works[0]}, {&works[1]}};
+  engine.runner().step(items);
+  EXPECT_TRUE(items[0].result.done && items[0].result.error);
+  EXPECT_TRUE(items[1].result.done && !items[1].result.error);
+  ASSERT_EQ(alone.size(), 300u);
+  EXPECT_EQ(alone, beside);
+}
+
+TEST(Runner, ScoutsAndReadersShareAPass) {
+  Engine engine(tiny_options());
+  Session session(engine);
+  session.remember_ids(random_ids(3000, 1), "text");
+  const auto ids = random_ids(20, 2);
+  std::vector<std::vector<float>> logits(2);
+  for (const bool with_scout : {false, true}) {
+    model::AttentionCache caches[2] = {{engine.weights().config.layers, engine.workspace().kv_shape()},
+                                       {engine.weights().config.layers, engine.workspace().kv_shape()}};
+    const model::ReadItem read{
+        .tokens = ids, .cache = &caches[1], .memory = &session.memory(), .logits_from = 19};
+    model::ReadItem scout = read;
+    scout.cache = &caches[0];
+    scout.scouting = true;
+    scout.logits_from = 20;
+    std::vector<model::ReadItem> batch{read};
+    if (with_scout) batch.insert(batch.begin(), scout);
+    model::read_pass(engine.workspace(), batch, model::Adapter::read,
+                     [&](std::size_t, std::int64_t, std::span<const float> row) {
+                       logits[with_scout].assign(row.begin(), row.end());
+                     });
+  }
+  ASSERT_EQ(logits[0].size(), 300u);
+  EXPECT_EQ(logits[0], logits[1]);
+}
+
+}  // namespace
+}  // namespace mplus::engine
