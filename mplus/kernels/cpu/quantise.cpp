@@ -40,7 +40,8 @@ MPLUS_INLINE void quantise_term(const QuantisedRows& to, std::int64_t at, F (&x)
   const std::int32_t count = sum(total);
   to.scales[2 * at] = scale;
   to.scales[2 * at + 1] = scale * static_cast<float>(count);
-  to.bias[at] = -offset * count;
+  to.bias[at] =
+      static_cast<std::int32_t>(0u - static_cast<std::uint32_t>(offset) * static_cast<std::uint32_t>(count));
 }
 
 }  // namespace

@@ -14,7 +14,12 @@ MPLUS_INLINE F fma(F a, F b, F c) { return a * b + c; }
 MPLUS_INLINE F max(F a, F b) { return a > b ? a : b; }
 MPLUS_INLINE float sum(F v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) { return F4{sum(a), sum(b), sum(c), sum(d)}; }
-MPLUS_INLINE std::int32_t sum(I v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+// Wraps, as vectors do: lanes of what was no number hold anything.
+MPLUS_INLINE std::int32_t sum(I v) {
+  std::uint32_t total = 0;
+  for (int lane = 0; lane < 4; ++lane) total += static_cast<std::uint32_t>(v[lane]);
+  return static_cast<std::int32_t>(total);
+}
 MPLUS_INLINE float max_lane(F v) { return max_of(max_of(v[0], v[2]), max_of(v[1], v[3])); }
 
 MPLUS_INLINE I round_to_int(F v) {  // nearest even, |v| < 2^22: the sum's low bits are the integer
