@@ -34,9 +34,10 @@ class Inspect(TinyModelTest):
 
     def test_bench_measures(self):
         report = self.report("bench", *self.model, "--prompt-tokens", "32", "--decode-tokens", "4", "--chunks", "4",
-                             "--recall-rows", "100", "--repetitions", "2")
+                             "--recall-rows", "100", "--repetitions", "2", "--sessions", "3")
         rows = {row["work"]: row for row in report["results"]}
-        for work in ("prefill", "decode", "remember", "decode with memory", "recall"):
+        for work in ("prefill", "decode", "remember", "decode with memory", "recall", "decode, 3 sessions",
+                     "decode with memory, 3 sessions", "remember, 3 sessions"):
             self.assertGreater(rows[work]["median"], 0)
             self.assertLessEqual(rows[work]["least"], rows[work]["median"])
             self.assertLessEqual(rows[work]["median"], rows[work]["most"])

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "mplus/cli/bench/machine.h"
+#include "mplus/cli/bench/together.h"
 #include "mplus/cli/bench/work.h"
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/open_memory.h"
@@ -23,6 +24,7 @@ struct BenchOptions {
   std::int64_t store_blocks = 1;
   std::int64_t question_tokens = 32;
   int repetitions = 3;
+  int sessions = 8;
   bool json = false;
 };
 
@@ -40,6 +42,7 @@ class Bench {
     add("prefill", "tok/s", prefill_rate(session, prompt, options_.repetitions), gemm_ / cost_.read_flop);
     const double weights_limit = bandwidth_ / cost_.weight_bytes;
     add("decode", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions), weights_limit);
+    run_together("decode", session);
     if (engine_->has_memory()) run_memory(session);
     Json report;
     report["threads"] = engine_->context().pool().size();
@@ -72,6 +75,9 @@ class Bench {
         rows * static_cast<double>(layout.remembering_layers() * layout.kv * 2) * sizeof(float);
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
+    run_together("decode with memory", session);
+    const TogetherRates writes = remember_together_rate(*engine_, options_.sessions, options_.repetitions);
+    add(fmt::format("remember, {} sessions", options_.sessions), "tok/s", writes.all, writes.one.median);
     if (!layout.has_long_term()) return;
     const QuestionSeconds question =
         question_seconds(session, options_.question_tokens, options_.repetitions);
@@ -86,10 +92,17 @@ class Bench {
         bandwidth_ / static_cast<double>(layout.key_bytes()) / 1e6);
   }
 
+  // Of all sessions added up, beside one of them by turns.
+  void run_together(const char* name, const engine::Session& session) {
+    const TogetherRates rates =
+        decode_together(session, options_.sessions, options_.decode_tokens, options_.repetitions);
+    add(fmt::format("{}, {} sessions", name, options_.sessions), "tok/s", rates.all, rates.one.median);
+  }
+
   static Spread in_milliseconds(const Spread& s) { return {1e3 * s.median, 1e3 * s.least, 1e3 * s.most}; }
 
   // A limit of 0: none is known.
-  void add(const char* name, const char* unit, const Spread& rate, double limit) {
+  void add(const std::string& name, const char* unit, const Spread& rate, double limit) {
     Json row{
         {"work", name}, {"unit", unit}, {"median", rate.median}, {"least", rate.least}, {"most", rate.most}};
     row["limit"] = limit > 0 ? Json(limit) : Json();
@@ -109,10 +122,10 @@ std::string table(const Json& report) {
                                  report["threads"].get<int>(), report["numerics_id"].get<std::string>(),
                                  report["read_bandwidth_bytes_per_second"].get<double>() / 1e9,
                                  report["gemm_gflops"].get<double>());
-  text += fmt::format("{:26}{:>10}{:>10}{:>10}  {:7}{:>10}{:>8}\n", "", "median", "least", "most", "",
+  text += fmt::format("{:30}{:>10}{:>10}{:>10}  {:7}{:>10}{:>8}\n", "", "median", "least", "most", "",
                       "limit", "share");
   for (const Json& row : report["results"]) {
-    text += fmt::format("{:26}{:10.1f}{:10.1f}{:10.1f}  {:7}", row["work"].get<std::string>(),
+    text += fmt::format("{:30}{:10.1f}{:10.1f}{:10.1f}  {:7}", row["work"].get<std::string>(),
                         row["median"].get<double>(), row["least"].get<double>(), row["most"].get<double>(),
                         row["unit"].get<std::string>());
     text += row["limit"].is_null() ? "\n"
@@ -122,7 +135,8 @@ std::string table(const Json& report) {
   return text +
          "\nlimit: matrix products alone (prefill, remember); the same text without a session, by turns "
          "(remember in "
-         "a\nsession); weights and rows read once from memory (decode, recall)\n";
+         "a\nsession); weights and rows read once from memory (decode, recall); one session alone, by turns "
+         "(… sessions)\n";
 }
 
 int bench(const BenchOptions& options) {
@@ -164,6 +178,10 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000).description(""));
   size("--question-tokens", options->question_tokens, "of the question that searches it");
+  command->add_option("--sessions", options->sessions, "side by side, in one step of the engine")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 64).description(""));
   size("--repetitions", options->repetitions, "of each measurement");
   add_json_option(*command, options->json);
   add_new_memory_options(*command, options->memory);

@@ -1,0 +1,94 @@
+#include "mplus/cli/bench/together.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "mplus/cli/bench/work.h"
+#include "mplus/core/error.h"
+#include "mplus/engine/generation.h"
+#include "mplus/engine/ingestion.h"
+
+namespace mplus::cli {
+namespace {
+
+constexpr std::int64_t kPrompt = 16;
+
+// Tokens a second of those steps in which every answer wants its next token.
+double decode_rate_of(std::vector<engine::Session>& sessions, int count, std::int64_t tokens) {
+  engine::Runner& runner = sessions.front().engine().runner();
+  const std::vector<io::TokenId> prompt = bench_tokens(sessions.front().engine(), kPrompt);
+  engine::GenerateOptions options;
+  options.max_tokens = tokens;
+  std::vector<engine::Generation> answers;
+  for (int i = 0; i < count; ++i)
+    answers.push_back(
+        engine::Generation::generate_ids(sessions[static_cast<std::size_t>(i)], prompt, options));
+  std::int64_t done = 0;
+  double seconds = 0;
+  for (;;) {
+    std::vector<engine::WorkItem> items;
+    std::vector<engine::Generation*> whose;
+    for (engine::Generation& answer : answers) {
+      if (engine::Work* work = answer.next_work()) {
+        items.push_back({work});
+        whose.push_back(&answer);
+      }
+    }
+    if (items.empty()) break;
+    const bool all_decode =
+        items.size() == answers.size() && std::ranges::all_of(items, [](const engine::WorkItem& item) {
+          return std::holds_alternative<engine::Decode>(*item.work);
+        });
+    const double took = seconds_of([&] {
+      runner.step(items);
+      for (std::size_t i = 0; i < items.size(); ++i) whose[i]->take(std::move(items[i].result));
+    });
+    if (!all_decode) continue;
+    done += count;
+    seconds += took;
+  }
+  if (done == 0)
+    fail(ErrorCode::unsupported, "bench: the model ends its text at once; decoding cannot be measured");
+  return static_cast<double>(done) / seconds;
+}
+
+double remember_rate_of(engine::Engine& engine, int count) {
+  const std::vector<io::TokenId> chunk = bench_tokens(engine, engine.chunk_tokens());
+  std::vector<engine::Session> sessions;
+  std::vector<engine::Ingestion> writes;
+  for (int i = 0; i < count; ++i) sessions.emplace_back(engine);
+  engine::Document document;
+  document.ids = chunk;
+  document.source = "bench";
+  for (engine::Session& session : sessions) writes.emplace_back(session, document);
+  const double seconds =
+      seconds_of([&] { engine::run_together<engine::Ingestion>(engine.runner(), writes); });
+  return static_cast<double>(count * engine.chunk_tokens()) / seconds;
+}
+
+}  // namespace
+
+TogetherRates decode_together(const engine::Session& session, int sessions, std::int64_t tokens,
+                              int repetitions) {
+  std::vector<engine::Session> forks;
+  for (int i = 0; i < sessions; ++i) forks.push_back(session.fork());
+  std::vector<double> one, all;
+  for (int i = 0; i < repetitions; ++i) {
+    one.push_back(decode_rate_of(forks, 1, tokens));
+    all.push_back(decode_rate_of(forks, sessions, tokens));
+  }
+  return {spread_of(std::move(one)), spread_of(std::move(all))};
+}
+
+TogetherRates remember_together_rate(engine::Engine& engine, int sessions, int repetitions) {
+  std::vector<double> one, all;
+  for (int i = 0; i < repetitions; ++i) {
+    one.push_back(remember_rate_of(engine, 1));
+    all.push_back(remember_rate_of(engine, sessions));
+  }
+  return {spread_of(std::move(one)), spread_of(std::move(all))};
+}
+
+}  // namespace mplus::cli
