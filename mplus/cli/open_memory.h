@@ -49,7 +49,6 @@ class OpenMemory {
   // `memory` names a session or a file, or neither.
   OpenMemory(engine::Engine& engine, const MemoryOptions& memory, std::uint64_t seed, store::Access access);
 
-  engine::Session& session() { return stored_ ? stored_->session() : *session_; }
   const engine::Session& session() const { return stored_ ? stored_->session() : *session_; }
   store::StoredSession* stored() { return stored_.get(); }  // null: not in the store
   store::Store& store() { return *store_; }

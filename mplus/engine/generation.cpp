@@ -10,15 +10,15 @@
 namespace mplus::engine {
 
 struct Generation::State {
-  State(Session& of, std::string_view asked, GenerateOptions how)
+  State(const Session& of, std::string_view asked, GenerateOptions how)
       : session(of), text(asked), options(std::move(how)) {}
 
-  Session& session;
+  const Session& session;
+  Session* changed = nullptr;    // the same, where the answer becomes a turn of it
   std::string text;              // question, prompt or message
   std::vector<io::TokenId> ids;  // a prompt without a text
   GenerateOptions options;
   const TurnTaken* told = nullptr;
-  bool changes = false;            // the session, in the end
   std::optional<Session> working;  // its copy
   std::optional<StepsUnderWay<Answer>> steps;
   std::optional<Answer> answer;
@@ -56,19 +56,19 @@ Generation::Generation(std::unique_ptr<State> state) noexcept : state_(std::move
 Generation::Generation(Generation&& other) noexcept = default;
 Generation::~Generation() = default;
 
-Generation Generation::ask(Session& session, std::string_view question, GenerateOptions options) {
+Generation Generation::ask(const Session& session, std::string_view question, GenerateOptions options) {
   auto state = std::make_unique<State>(session, question, std::move(options));
   state->steps.emplace(run_ask(*state));
   return Generation(std::move(state));
 }
 
-Generation Generation::generate(Session& session, std::string_view prompt, GenerateOptions options) {
+Generation Generation::generate(const Session& session, std::string_view prompt, GenerateOptions options) {
   auto state = std::make_unique<State>(session, prompt, std::move(options));
   state->steps.emplace(run_text(*state));
   return Generation(std::move(state));
 }
 
-Generation Generation::generate_ids(Session& session, std::span<const io::TokenId> prompt,
+Generation Generation::generate_ids(const Session& session, std::span<const io::TokenId> prompt,
                                     GenerateOptions options) {
   auto state = std::make_unique<State>(session, "", std::move(options));
   state->ids.assign(prompt.begin(), prompt.end());
@@ -78,7 +78,7 @@ Generation Generation::generate_ids(Session& session, std::span<const io::TokenI
 
 Generation Generation::say(Session& session, std::string_view message, GenerateOptions options) {
   auto state = std::make_unique<State>(session, message, std::move(options));
-  state->changes = true;
+  state->changed = &session;
   state->steps.emplace(run_turn(*state));
   return Generation(std::move(state));
 }
@@ -162,12 +162,12 @@ Steps<Answer> Generation::run_ask(State& state) {
 
 Steps<Answer> Generation::run_turn(State& state) {
   std::optional<Session::Change> change;
-  if (state.changes) change.emplace(state.session);
+  if (state.changed) change.emplace(*state.changed);
   Session& working = state.working.emplace(state.session.fork());
   Answer answer = co_await working.turn(state.text, state.options, state.told);
-  if (state.changes) {
-    state.session.become(std::move(working));
-    state.session.emit_turn(state.text, answer, state.options);
+  if (state.changed) {
+    state.changed->become(std::move(working));
+    state.changed->emit_turn(state.text, answer, state.options);
   }
   co_return answer;
 }

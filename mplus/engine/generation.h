@@ -18,9 +18,9 @@ namespace mplus::engine {
 class Generation {
  public:
   // As the functions of Session with these names.
-  static Generation ask(Session& session, std::string_view question, GenerateOptions options = {});
-  static Generation generate(Session& session, std::string_view prompt, GenerateOptions options = {});
-  static Generation generate_ids(Session& session, std::span<const io::TokenId> prompt,
+  static Generation ask(const Session& session, std::string_view question, GenerateOptions options = {});
+  static Generation generate(const Session& session, std::string_view prompt, GenerateOptions options = {});
+  static Generation generate_ids(const Session& session, std::span<const io::TokenId> prompt,
                                  GenerateOptions options = {});
   static Generation say(Session& session, std::string_view message, GenerateOptions options = {});
   // A turn whose answer is taken as told. What that refers to must outlive it.

@@ -195,13 +195,13 @@ Steps<> Session::append_prompt(std::vector<WindowToken> tokens, Stopping stoppin
   for (const std::int64_t length : pieces) co_await write_front(length, stopping);
 }
 
-Score Session::score(std::span<const io::TokenId> ids, const ScoreOptions& options) {
+Score Session::score(std::span<const io::TokenId> ids, const ScoreOptions& options) const {
   StepsUnderWay<Score> scoring(score_steps(ids, options));
   run_alone(engine_->runner(), scoring);
   return scoring.result();
 }
 
-Steps<Score> Session::score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) {
+Steps<Score> Session::score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) const {
   check_ids(ids);
   const auto n = static_cast<std::int64_t>(ids.size());
   if (n > engine_->window_tokens())

@@ -98,11 +98,11 @@ class Session {
   static void remember_together(std::span<Session* const> sessions, std::span<const Document> documents);
   std::int64_t flush();  // writes what waits in the window; returns the number of updates
 
-  Answer ask(std::string_view question,
-             const GenerateOptions& options = {});  // in the model's own prompt form
-  Answer generate(std::string_view prompt, const GenerateOptions& options = {});  // plain continuation
-  Answer generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options = {});
-  Score score(std::span<const io::TokenId> ids, const ScoreOptions& options = {});
+  // Nothing of the session changes: they read on a copy. In the model's own prompt form; plain continuations.
+  Answer ask(std::string_view question, const GenerateOptions& options = {}) const;
+  Answer generate(std::string_view prompt, const GenerateOptions& options = {}) const;
+  Answer generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options = {}) const;
+  Score score(std::span<const io::TokenId> ids, const ScoreOptions& options = {}) const;
 
   // A turn of conversation. One that fails, or is stopped before its answer begins, leaves nothing behind.
   Answer say(std::string_view message, const GenerateOptions& options = {});
@@ -226,7 +226,7 @@ class Session {
   Steps<> begin_conversation();
   Steps<> close_answer(const Answer& answer, std::int64_t source, std::int64_t opening);
   void emit_turn(std::string_view message, const Answer& answer, const GenerateOptions& options) const;
-  Steps<Score> score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options);
+  Steps<Score> score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) const;
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.
   std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
                                           std::int64_t n, std::int64_t answer_tokens);

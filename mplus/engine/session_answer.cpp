@@ -33,15 +33,15 @@ std::string_view stop_reason_name(StopReason reason) {
   return "?";
 }
 
-Answer Session::ask(std::string_view question, const GenerateOptions& options) {
+Answer Session::ask(std::string_view question, const GenerateOptions& options) const {
   return answer_alone(engine_->runner(), Generation::ask(*this, question, options));
 }
 
-Answer Session::generate(std::string_view prompt, const GenerateOptions& options) {
+Answer Session::generate(std::string_view prompt, const GenerateOptions& options) const {
   return answer_alone(engine_->runner(), Generation::generate(*this, prompt, options));
 }
 
-Answer Session::generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options) {
+Answer Session::generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options) const {
   return answer_alone(engine_->runner(), Generation::generate_ids(*this, prompt, options));
 }
 

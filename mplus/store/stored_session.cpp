@@ -44,7 +44,6 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::st
   check_model();
   if (access == Access::write) {
     lock_.emplace(store.lock_path(info_.id), fmt::format("session {}", io::shown(name)));
-    store.database().execute(options_.batch ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
     store.remove_unfinished();
     store.remove_loose_files(info_.id);
   }
@@ -140,7 +139,7 @@ void StoredSession::note_sources(std::initializer_list<std::int64_t> ids) {
 }
 
 void StoredSession::take(const engine::Event& event) {
-  Transaction transaction(store_->database());
+  Transaction transaction(store_->database(), durability());
   if (info_.settings.numerics_id != engine_->numerics_id() && info_.settings.numerics_id != kMixedNumerics) {
     info_.settings.numerics_id = kMixedNumerics;
     store_->change_session(info_.id, "numerics_id = ?", std::string(kMixedNumerics));
@@ -302,7 +301,7 @@ void StoredSession::note_recall(const engine::Answer& answer) {
         if (const std::int64_t id = source_id(span.source); id > 0 && chunk.rows_recalled > 0)
           rows[id] += chunk.rows_recalled;
     if (rows.empty()) return;
-    Transaction transaction(store_->database());
+    Transaction transaction(store_->database(), durability());
     for (const auto& [source, count] : rows)
       store_->database()
           .prepare(

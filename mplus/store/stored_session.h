@@ -61,8 +61,8 @@ class StoredSession {
   StoredSession& operator=(const StoredSession&) = delete;
 
   const SessionInfo& info() const { return info_; }
-  // To be asked, and looked at. What it tells is as of now.
-  engine::Session& session() { return *session_; }
+  // To be asked, and looked at. What changes it goes through the stored session, or the journal would not
+  // know.
   const engine::Session& session() const { return *session_; }
   std::int64_t replayed_events() const { return replayed_events_; }  // when it was opened
   bool whole() const {
@@ -115,6 +115,7 @@ class StoredSession {
   void take_over(const std::function<std::vector<std::int64_t>()>& add_events, bool pinned);
   void check_model() const;
   void require_writer() const;
+  Durability durability() const { return options_.batch ? Durability::process : Durability::machine; }
   void warn(const std::string& message) const;
   void listen();  // events of the session go into the journal
 

@@ -168,7 +168,7 @@ void StoredSession::drop_old_states() {
 void StoredSession::save_state() {
   require_writer();
   NewState fresh = write_state_files();
-  Transaction transaction(store_->database());
+  Transaction transaction(store_->database(), durability());
   insert_state(fresh, false);
   drop_old_states();
   transaction.commit();

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <fstream>
 #include <thread>
+#include <type_traits>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/store/database/row_sum.h"
@@ -374,6 +376,24 @@ TEST_F(StoreTest, DamageInASegmentIsNoticedWhenItIsTouched) {
                       {.warn = [&](const std::string& w) { warnings.push_back(w); }});
   EXPECT_FALSE(warnings.empty());
   expect_same_session(again.session(), plain);
+}
+
+// What changes a stored session goes through it, so that its journal knows: the session inside can only be
+// looked at and asked.
+static_assert(std::is_same_v<decltype(std::declval<StoredSession&>().session()), const engine::Session&>);
+
+TEST_F(StoreTest, HowLongACommitLastsIsEachSessionsOwnMatter) {
+  constexpr std::int64_t kNormal = 1, kFull = 2;  // SQLite's numbers
+  Store store(folder_);
+  StoredSession careful(store, engine_, "careful", Access::write);
+  StoredSession quick(store, engine_, "quick", Access::write, {.batch = true});
+  const auto synchronous = [&] { return store.database().integer("PRAGMA synchronous"); };
+  quick.remember(document(random_ids(200, 1), "text"));
+  EXPECT_EQ(synchronous(), kNormal);
+  careful.remember(document(random_ids(200, 1), "text"));
+  EXPECT_EQ(synchronous(), kFull);
+  quick.remember(document(random_ids(200, 2), "text"));
+  EXPECT_EQ(synchronous(), kNormal);
 }
 
 TEST_F(StoreTest, NamesAndUnknownSessions) {

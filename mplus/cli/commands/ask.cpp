@@ -66,7 +66,7 @@ engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std:
   memory.serve_words(generate);
   AnswerStream stream(!options.json, true);
   generate.on_text = [&](std::string_view piece) { return stream.write(piece); };
-  engine::Session& session = memory.session();
+  const engine::Session& session = memory.session();
   engine::Answer answer = session.ask(question, generate);
   memory.note_recall(answer);
   stream.end();

@@ -42,7 +42,7 @@ int generate(GenerateCommand options) {
   const auto engine = open_engine(options.model, options.memory,
                                   !options.memory.file.empty() || !options.memory.session.empty());
   OpenMemory memory(*engine, options.memory, options.seed, store::Access::read);
-  engine::Session& session = memory.session();
+  const engine::Session& session = memory.session();
   const Interrupt interrupt;
   engine::GenerateOptions how = generate_options(options.sampling, options.memory, options.seed);
   how.cancel = &interrupt.flag();

@@ -55,7 +55,7 @@ int score(ScoreCommand options) {
                                   !options.memory.file.empty() || !options.memory.session.empty());
   if (ids.empty()) ids = tokens_of(*engine, text);
   OpenMemory memory(*engine, options.memory, 0, store::Access::read);
-  engine::Session& session = memory.session();
+  const engine::Session& session = memory.session();
   engine::ScoreOptions how;
   how.read = generate_options({}, options.memory, 0);
   const std::vector<double> nll = session.score(ids, how).nll;

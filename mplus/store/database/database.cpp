@@ -222,7 +222,16 @@ bool disk_is_full(const std::filesystem::path& folder) {
   return !error && space.available < kLeastRoom;
 }
 
-Transaction::Transaction(Database& database) : database_(&database) { database.execute("BEGIN IMMEDIATE"); }
+void Database::set_durability(Durability durability) {
+  if (durability == durability_) return;
+  execute(durability == Durability::process ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+  durability_ = durability;
+}
+
+Transaction::Transaction(Database& database, Durability durability) : database_(&database) {
+  database.set_durability(durability);
+  database.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
   if (!open_) return;

@@ -57,6 +57,12 @@ class Statement {
   int bound_ = 0;
 };
 
+// What a commit outlives.
+enum class Durability {
+  machine,  // the machine's failure, too
+  process,  // this process: the operating system writes it soon
+};
+
 inline constexpr int kBusyMilliseconds = 10'000;  // how long another process's commit is waited for
 
 class Database {
@@ -79,7 +85,8 @@ class Database {
   std::int64_t last_row() const;  // id of the row inserted last
   std::int64_t changes() const;   // rows changed by the statement run last
   bool read_only() const;
-  void wait_at_most(int milliseconds);  // for other processes; kBusyMilliseconds unless set
+  void set_durability(Durability durability);  // of the next transaction
+  void wait_at_most(int milliseconds);         // for other processes; kBusyMilliseconds unless set
 
   // Pages that were met and are not what was written (page_check.h). While there are some, nothing is
   // committed.
@@ -97,6 +104,7 @@ class Database {
   };
   std::filesystem::path file_;
   std::unique_ptr<sqlite3, Close> handle_;
+  Durability durability_ = Durability::machine;
 };
 
 // All of a database as it is now, whatever others write to it meanwhile; `to` is empty, or becomes the same.
@@ -104,10 +112,11 @@ void copy_database(Database& from, Database& to);
 
 bool disk_is_full(const std::filesystem::path& folder);  // no room for the log of a small transaction
 
-// BEGIN IMMEDIATE … COMMIT; without commit() everything is as before.
+// BEGIN IMMEDIATE … COMMIT; without commit() everything is as before. How long it lasts is its own matter:
+// sessions that share a connection may want different things.
 class Transaction {
  public:
-  explicit Transaction(Database& database);
+  explicit Transaction(Database& database, Durability durability = Durability::machine);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
