@@ -102,7 +102,8 @@ if [ "$extent" != quick ]; then
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
   # By clang: another compiler's warnings, and half the time to build. Tests of the model and of the whole program take
   # minutes each there, and the release run has them; the program's own files are only read for warnings.
-  check "ASan + UBSan (clang): build" build asan --target test_programs mplus-golden fuzzers mplus_precompiled_programs &&
+  check "ASan + UBSan (clang): build" \
+    build asan --target test_programs mplus-golden fuzzers mplus_precompiled_programs mplus_commit &&
     check "ASan + UBSan: tests" run_tests asan "long|slow|model|cli|python|eval"
   check "clang's warnings of the programs" python3 scripts/clang_warnings.py build/asan mplus/cli tools
   test_trainer
