@@ -35,6 +35,14 @@ set(mplus_standard_headers <algorithm> <array> <atomic> <charconv> <chrono> <cma
     <string_view> <thread> <unordered_map> <utility> <vector> <fmt/format.h>)
 file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "// Only here to precompile headers.\n")
 
+# For whatever uses one. GCC forgets that a precompiled header is the system's, and warns of strings that the library itself
+# moves (its bug 105651 and the like). Kernels are compiled without and keep these warnings.
+set(mplus_precompiled_options)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(mplus_precompiled_options -fpch-preprocess -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
+                                -Wno-stringop-overread)
+endif()
+
 function(mplus_precompiled name)
   add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
   target_link_libraries(${name} PRIVATE mplus_options fmt::fmt)
@@ -56,12 +64,7 @@ function(mplus_use_precompiled target)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF) # as the compiler does by itself
   endif()
   target_precompile_headers(${target} REUSE_FROM ${with})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC forgets that a precompiled header is the system's, and warns of strings that the library itself moves (its bug
-    # 105651 and the like). Kernels are compiled without and keep these warnings.
-    target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
-                                             -Wno-stringop-overread)
-  endif()
+  target_compile_options(${target} PRIVATE ${mplus_precompiled_options})
 endfunction()
 
 # For files that are compiled more often than they matter: programs and tests. Loops over many numbers in a test still need
