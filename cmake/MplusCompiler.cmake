@@ -28,12 +28,12 @@ if(MPLUS_SANITIZE)
   target_link_options(mplus_options INTERFACE -fsanitize=${MPLUS_SANITIZE})
 endif()
 
-# The standard library is nine tenths of what a file of ours reads: it is compiled once, here. Twice in fact, since code of
-# libraries and of programs is not made alike; the second has the test library too. No header of the project is in it.
+# The standard library is nine tenths of what a file of ours reads: it is compiled once for the rooms, once for programs and
+# once, with the test library, for tests, since these three are not compiled alike. No header of the project is in it.
 set(mplus_standard_headers <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <filesystem>
     <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <string>
     <string_view> <thread> <unordered_map> <utility> <vector> <fmt/format.h>)
-file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "// Only here to precompile headers.\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "// Only here to precompile headers.\n")
 
 # For whatever uses one. GCC forgets that a precompiled header is the system's, and warns of strings that the library itself
 # moves (its bug 105651 and the like). Kernels are compiled without and keep these warnings.
