@@ -4,10 +4,12 @@ files come from make_memory_corpus.py, which needs the program.
 
 Run it again after a format changes; findings of the fuzzer that were fixed are kept beside the seeds under their own
 names (finding_*), which this script leaves alone."""
+import io
 import json
 import lzma
 import pathlib
 import struct
+import zipfile
 
 here = pathlib.Path(__file__).resolve().parent
 data = here.parent / "data"
@@ -281,7 +283,77 @@ def blob_seeds():
     write("blob", "negative_count", zstd_frame([(1, 16, b"\xff")], 16))
 
 
+def html_seeds():
+    def page(name, content, media_type=""):
+        write("html", name, media_type.encode() + b"\n" + (content if isinstance(content, bytes) else content.encode()))
+    page("page", "<!DOCTYPE html><html><head><title>T</title><style>p{}</style></head><body><h1>H</h1><p>one <b>two</b><br>three")
+    page("lists", "<ul><li>a<ul><li>b</ul><li><p>c</p></ul><ol start=-7><li>d<li>e</ol><dl><dt>f<dd>g</dl>")
+    page("table", "<table><caption>c</caption><tr><th><th>A</tr><tr><td><p>x</p><td><table><tr><td>y</table></tr></table>")
+    page("hidden", "<nav>a<nav>b</nav></nav><div hidden>c</div><p style='display:none'>d</p><script>x<y</script>e<svg><title>f</svg>")
+    page("preformatted", "<pre>\n a\n\n  b</pre><xmp>c</xmp><q>d</q>")
+    page("entities", "&amp;&lt;&eacute;&#8212;&#x1F600;&nbsp;&unknown;&#0;&#xd800;&")
+    page("deep", "<div>" * 200 + "x" + "</b></div>" * 100)
+    page("attributes", "<a " + " ".join(f"a{i}='{i}'" for i in range(100)) + " a1 a1=>x</a>")
+    page("broken", "<p <a href='<b>' x=\"</p>y<!-- z --!><![CDATA[c]]></<?x ?></body></html>after")
+    page("doctype", "<!DOCTYPE x [<!ENTITY a 'b'>]><p>&a;")
+    page("xhtml", '<?xml version="1.0" encoding="koi8-r"?><html xmlns="x"><title/><p>'.encode() + b"\xc1</p></html>")
+    page("windows", b"<p>caf\xe9 \x93")
+    page("meta", b"<meta http-equiv=c content='text/html; charset=Shift_JIS'>\x93\xfa\x96\x7b")
+    page("media_type", b"<p>\xb1", "text/html; charset=iso-8859-2")
+    page("japanese", b"\x1b$B$\"\x1b(B\xff", "text/html; charset=iso-2022-jp")
+    page("unknown_charset", b"<p>\xb1", "text/html; charset=x")
+    page("utf16", "\ufeff<p>\u00e9".encode("utf-16-le") + b"\x00\xd8")
+    page("utf8_broken", b"<meta charset=utf-8><p>a\xff\xc3z")
+    page("zero", b"<p>a\0b\x01c")
+    page("empty", "<p> </p>")
+
+
+def zip_of(parts):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in parts:
+            about = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
+            about.compress_type = zipfile.ZIP_DEFLATED
+            made.writestr(about, content)
+    return out.getvalue()
+
+
+def archive_seeds():
+    """Whole archives, or their parts with 0xff between them (document_input.h)."""
+    def parts(name, *contents):
+        write("archive", name, b"\xff".join(content.encode() for content in contents))
+    container = '<container><rootfiles><rootfile full-path="b/p.opf"/></rootfiles></container>'
+    package = ('<package xmlns:dc="x"><dc:title>T</dc:title><manifest><item id="c" href="{}" media-type="application/xhtml+xml"/>'
+               '<item id="p" href="p.svg" media-type="image/svg+xml"/></manifest><spine><itemref idref="p"/><itemref idref="c"/>'
+               "</spine></package>")
+    word = ('<w:document xmlns:w="w"><w:body><w:p><w:pPr><w:numPr><w:ilvl w:val="1"/><w:numId w:val="2"/></w:numPr></w:pPr><w:r>'
+            "<w:rPr><w:b/></w:rPr><w:t>item</w:t><w:tab/><w:br/></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p>"
+            "</w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl><w:del><w:r><w:t>gone</w:t></w:r></w:del>"
+            '<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r><w:footnoteReference w:id="1"/></w:p></w:body></w:document>')
+    chapter = "<html><head><title>t</title></head><body><p>chapter</p></body></html>"
+    whole = zip_of([("word/document.xml", word), ("word/footnotes.xml", '<f><footnote id="1"><p><t>note</t></p></footnote></f>')])
+    book = zip_of([("META-INF/container.xml", container), ("b/p.opf", package.format("c.xhtml")), ("b/c.xhtml", chapter)])
+    write("archive", "whole_docx", whole)
+    write("archive", "whole_epub", book)
+    write("archive", "cut", whole[:-30])
+    write("archive", "other", zip_of([("a.txt", "x")]))
+    write("archive", "bomb", zip_of([("word/document.xml", "<d>" + " " * (8 << 20))]))
+    write("archive", "encrypted", whole.replace(b"PK\x03\x04\x14\0\0", b"PK\x03\x04\x14\0\1").replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"))
+    write("archive", "many_entries", b"PK\x03\x04" + b"PK\x05\x06\0\0\0\0" + struct.pack("<HHIIH", 65535, 65535, 65535, 0, 0))
+    parts("docx", word)
+    parts("docx_cdata", "<d><p><t><![CDATA[a<b]]>&lt;&#98;&amp;</t></p></d>")
+    parts("docx_entities", "<!DOCTYPE d [<!ENTITY a 'ha'>]><d><p><t>&a;</t></p></d>")
+    parts("docx_broken", "<d><p><t>x</d>")
+    parts("docx_deep", "<d>" * 300)
+    parts("docx_latin", '<?xml version="1.0" encoding="iso-8859-1"?><d><p><t>x</t></p></d>')
+    parts("epub", "", container, package.format("c.xhtml"), chapter)
+    parts("epub_second", "", container, package.format("../b/%64.html#x"), "", chapter)
+    parts("epub_outside", "", container, package.format("../../c.xhtml"), chapter)
+    parts("epub_missing", "", container, package.format("none.xhtml"))
+    parts("epub_locked", "", container, package.format("c.xhtml"), chapter, "", "<e><CipherReference URI='b/c.xhtml'/></e>")
+
+
 if __name__ == "__main__":
     for make in (safetensors_seeds, shards_seeds, gguf_seeds, llama2c_seeds, tokenizer_seeds, chat_template_seeds,
-                 config_seeds, json_lines_seeds, unpacked_file_seeds, blob_seeds):
+                 config_seeds, json_lines_seeds, unpacked_file_seeds, blob_seeds, html_seeds, archive_seeds):
         make()
