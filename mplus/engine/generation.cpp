@@ -147,7 +147,7 @@ Steps<Answer> Generation::run_ids(State& state) {
 
 Steps<Answer> Generation::run_ask(State& state) {
   const Engine& engine = state.session.engine();
-  std::string text = engine.has_memory() ? engine.weights().memory->prompt : "";
+  std::string text = engine.has_memory() && !state.options.plain ? engine.weights().memory->prompt : "";
   if (text.empty()) {
     if (engine.chat_template()) co_return co_await run_turn(state);
     co_return co_await run_text(state);

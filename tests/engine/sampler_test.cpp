@@ -49,7 +49,7 @@ TEST(Sampler, StaysInsideWhateverTheLogitsAre) {
         options.min_p = random() % 2 == 0 ? 0.0f : 0.9f;
         options.repetition_penalty = random() % 2 == 0 ? 1.0f : 1e-30f;
         Sampler sampler(options, static_cast<std::int64_t>(vocab));
-        const io::TokenId id = sampler.pick(logits, recent, static_cast<std::uint32_t>(round), 0);
+        const io::TokenId id = sampler.pick(logits, {.recent = recent}, static_cast<std::uint32_t>(round), 0);
         ASSERT_GE(id, 0);
         ASSERT_LE(id, last);
       }
@@ -95,7 +95,42 @@ TEST(Sampler, SamePlaceSameToken) {
 TEST(Sampler, RepetitionPenalty) {
   Sampler sampler({.repetition_penalty = 2.0f}, 5);
   const std::vector<io::TokenId> recent{1, 3, 1};
-  EXPECT_EQ(sampler.pick(kLogits, recent, 0, 0), 2);  // 3/2 < 2
+  EXPECT_EQ(sampler.pick(kLogits, {.recent = recent}, 0, 0), 2);  // 3/2 < 2
+}
+
+const std::vector<float> kFalling{1.0f, 3.0f, 2.0f, 0.0f, -1.0f};  // the best is 1, the next 2
+
+TEST(Sampler, WhatTheAnswerHasSaidIsTakenOff) {
+  const std::vector<io::TokenId> once{1}, twice{1, 1};
+  Sampler presence({.presence_penalty = 0.4f}, 5), frequency({.frequency_penalty = 0.4f}, 5);
+  const float gap = kFalling[1] - kFalling[2];
+  ASSERT_GT(gap, 0.4f);
+  ASSERT_LT(gap, 2.0f);
+  EXPECT_EQ(presence.pick(kFalling, {.answer = twice}, 0, 0), 1);  // counts once, however often
+  Sampler strong({.presence_penalty = 2}, 5), often({.frequency_penalty = gap * 0.6f}, 5);
+  EXPECT_EQ(strong.pick(kFalling, {.answer = once}, 0, 0), 2);
+  EXPECT_EQ(strong.pick(kFalling, {.recent = once}, 0, 0), 1);  // the prompt may say it
+  EXPECT_EQ(often.pick(kFalling, {.answer = once}, 0, 0), 1);
+  EXPECT_EQ(often.pick(kFalling, {.answer = twice}, 0, 0), 2);
+}
+
+TEST(Sampler, ABiasForbidsOrForces) {
+  Sampler forbids({.bias = {{1, -100}}}, 5), forces({.bias = {{4, 100}}}, 5);
+  EXPECT_EQ(forbids.pick(kFalling, {}, 0, 0), 2);
+  EXPECT_EQ(forces.pick(kFalling, {}, 0, 0), 4);
+}
+
+TEST(Sampler, ChancesAreLogProbabilities) {
+  const TokenChances token = chances(kFalling, 2, 3);
+  EXPECT_EQ(token.id, 2);
+  EXPECT_DOUBLE_EQ(token.log_probability, -negative_log_likelihood(kFalling, 2));
+  ASSERT_EQ(token.best.size(), 3u);
+  EXPECT_EQ(token.best[0].id, 1);
+  EXPECT_EQ(token.best[1].id, 2);
+  EXPECT_NEAR(token.best[1].log_probability, token.log_probability, 1e-12);
+  double sum = 0;
+  for (const TokenChance& one : chances(kFalling, 0, 99).best) sum += std::exp(one.log_probability);
+  EXPECT_NEAR(sum, 1, 1e-12);
 }
 
 TEST(Sampler, SenselessOptionsAreRejected) {

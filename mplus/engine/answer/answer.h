@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mplus/engine/answer/constraint.h"
 #include "mplus/engine/answer/sampler.h"
 #include "mplus/engine/record.h"
 #include "mplus/engine/run/until.h"
@@ -20,8 +21,10 @@ namespace mplus::engine {
 struct GenerateOptions {
   std::int64_t max_tokens = 256;
   SamplingOptions sampling;
-  std::vector<std::string> stop;                  // text ends before the first of these
-  std::function<bool(std::string_view)> on_text;  // called with every new piece; false stops
+  std::vector<std::string> stop;                            // text ends before the first of these
+  std::function<bool(std::string_view)> on_text;            // called with every new piece; false stops
+  std::function<std::unique_ptr<Constraint>()> constraint;  // what the text may be; made for each attempt
+  std::optional<std::size_t> chances;  // fill Answer::chances, with so many other tokens in each place
   // Looked at before every step: a token, a block of the prompt, a chunk to be written; a flag before every
   // layer of those two as well. Stopped before the first token, there is no answer, and a turn was not taken.
   Until cancel;
@@ -45,6 +48,7 @@ struct GenerateOptions {
   std::optional<memory::ReadOver> read_over;
   const model::ReadTaps* taps = nullptr;  // look into the first pass
   bool why = false;                       // fill Answer::why
+  bool plain = false;  // the base model alone: without the delta, and nothing of the memory is read
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
   std::int64_t reread = 0;
 };
@@ -73,6 +77,7 @@ struct Answer {
   std::string text;
   std::vector<io::TokenId> tokens;
   StopReason reason = StopReason::max_tokens;
+  std::vector<TokenChances> chances;  // of `tokens`, if asked for
   memory::RecallRule recall =
       memory::RecallRule::none;      // as it was done; a strategy of the caller's own: none
   std::vector<WhyChunk> why;         // by falling total

@@ -147,6 +147,7 @@ void Answering::pass_over(std::optional<std::int64_t> chunk) {
   reading_.next();
   session_.rows_.truncate(already_read_);
   answer_.tokens.clear();
+  answer_.chances.clear();
   answer_.read_tokens = 0;
 }
 
@@ -155,6 +156,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
                   reading_.has_next() ? engine_.weights().memory->no_answer : "", quotes);
+  const std::unique_ptr<Constraint> constraint = options_.constraint ? options_.constraint() : nullptr;
   std::vector<io::TokenId> recent = unread_;
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
   answer_.tokens.reserve(expected);
@@ -168,13 +170,17 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
       answer_.reason = StopReason::cancelled;
       break;
     }
-    token.id = sampler.pick(next_, std::span(recent).last(std::min(recent.size(), kPenaltyTokens)),
-                            static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(session_.turns_));
+    if (constraint) apply(*constraint, engine_, next_);
+    token.id = sampler.pick(
+        next_, {std::span(recent).last(std::min(recent.size(), kPenaltyTokens)), std::span(answer_.tokens)},
+        static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(session_.turns_));
     if (engine_.is_end(token.id)) {
       answer_.reason = StopReason::end_of_text;
       break;
     }
     recent.push_back(token.id);
+    if (constraint) constraint->take(engine_.tokenizer().token_bytes(token.id));
+    if (options_.chances) answer_.chances.push_back(chances(next_, token.id, *options_.chances));
     answer_.reason = reason_to_end(text, token.id);
     const bool spills = is_full();
     if (spills) co_await make_room();

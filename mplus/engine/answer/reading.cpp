@@ -23,7 +23,7 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
       rows_(&rows),
       options_(&options),
       cache_(engine.weights().config.layers, engine.workspace().kv_shape()) {
-  if (!memory.layout().has_long_term()) return;
+  if (options.plain || !memory.layout().has_long_term()) return;
   if (options.recall_strategy) {
     recall_ = options.recall_strategy();
     return;
@@ -78,7 +78,7 @@ model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
   return {.tokens = tokens,
           .cache = &cache_,
           .window = rows_,
-          .memory = engine_->has_memory() ? memory_ : nullptr,
+          .memory = engine_->has_memory() && !options_->plain ? memory_ : nullptr,
           .recall = recall_.get(),
           .logits_from = static_cast<std::int64_t>(tokens.size()) - 1};
 }
@@ -90,7 +90,8 @@ Steps<> Reading::plan(Prompt prompt) {
     anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
   const bool plan_recall = recall_ && anything_to_recall;
   const bool scout_for_recall = plan_recall && recall_->wants_scout();
-  const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term();
+  const bool scout_for_why =
+      (options_->why || options_->reread > 0) && memory_->layout().has_long_term() && !options_->plain;
   if (!plan_recall && !scout_for_why) co_return;
   Scout scout{.item = item(prompt.tokens), .pass = scout_for_recall || scout_for_why, .plan = {}};
   scout.item.scouts_begin = prompt.scouts_begin;
@@ -140,10 +141,11 @@ std::vector<std::int64_t> Reading::blocks(const Prompt& prompt) const {
   const std::int64_t T = std::ssize(prompt.tokens);
   const bool chosen_before = !recall_ || recall_->wants_scout();
   const std::int64_t first = chosen_before ? 0 : prompt.scouts_end;
-  if (options_->taps || T - first <= kPrefillBlock) return {T};
+  const std::int64_t most = engine_->runner().prompt_tokens();
+  if (options_->taps || T - first <= most) return {T};
   std::vector<std::int64_t> lengths;
   if (first > 0) lengths.push_back(first);
-  const std::int64_t n = (T - first + kPrefillBlock - 1) / kPrefillBlock;
+  const std::int64_t n = (T - first + most - 1) / most;
   for (std::int64_t i = 0; i < n; ++i) lengths.push_back((T - first) * (i + 1) / n - (T - first) * i / n);
   return lengths;
 }

@@ -15,8 +15,6 @@
 
 namespace mplus::engine {
 
-inline constexpr std::int64_t kPrefillBlock = 256;  // tokens of a prompt that are read in one step
-
 // Tokens [scouts_begin, scouts_end) ask what to recall. The tokens must stay until it was read.
 struct Prompt {
   std::span<const io::TokenId> tokens;

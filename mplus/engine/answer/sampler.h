@@ -1,9 +1,10 @@
-// Picks the next token from logits. Greedy at temperature 0; otherwise repetition penalty, temperature,
-// top-k, min-p and top-p in this order, and one draw from a counter-based generator: the same seed and place
-// give the same token.
+// Picks the next token from logits. Penalties and biases come first; then greedy at temperature 0, otherwise
+// temperature, top-k, min-p and top-p in this order, and one draw from a counter-based generator: the same
+// seed and place give the same token.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -13,11 +14,19 @@ namespace mplus::engine {
 
 struct SamplingOptions {
   float temperature = 0.0f;
-  std::int64_t top_k = 0;  // 0: all
-  float top_p = 1.0f;      // smallest set of tokens with this much probability
-  float min_p = 0.0f;      // drop tokens below this share of the best one's probability
-  float repetition_penalty = 1.0f;
+  std::int64_t top_k = 0;                  // 0: all
+  float top_p = 1.0f;                      // smallest set of tokens with this much probability
+  float min_p = 0.0f;                      // drop tokens below this share of the best one's probability
+  float repetition_penalty = 1.0f;         // divides what is likely, of the last tokens of prompt and answer
+  float frequency_penalty = 0.0f;          // taken off for every time the answer has the token already
+  float presence_penalty = 0.0f;           // taken off once if it has
+  std::map<io::TokenId, float> bias = {};  // added to a token's logit
   std::uint64_t seed = 0;
+
+  bool leaves_logits_alone() const {
+    return repetition_penalty == 1.0f && frequency_penalty == 0.0f && presence_penalty == 0.0f &&
+           bias.empty();
+  }
 };
 
 void check(const SamplingOptions& options);  // throws invalid_argument naming the field
@@ -26,25 +35,41 @@ class Sampler {
  public:
   explicit Sampler(const SamplingOptions& options, std::int64_t vocab);
 
-  // `recent`: tokens whose repetition is penalised. `step` and `part` name the place in the random stream.
-  io::TokenId pick(std::span<const float> logits, std::span<const io::TokenId> recent, std::uint32_t step,
-                   std::uint32_t part);
+  // What was said before, by which a token may be less likely.
+  struct Said {
+    std::span<const io::TokenId> recent = {};  // of prompt and answer
+    std::span<const io::TokenId> answer = {};  // all of it
+  };
+  // `step` and `part` name the place in the random stream.
+  io::TokenId pick(std::span<const float> logits, const Said& said, std::uint32_t step, std::uint32_t part);
 
  private:
   struct Candidate {
     float logit;
     io::TokenId id;
   };
-  void penalise(std::span<const io::TokenId> recent);
+  static bool better(const Candidate& a, const Candidate& b);  // ties go to the lower id
+  void penalise(const Said& said);
   io::TokenId draw(std::uint32_t step, std::uint32_t part);
+  template <class Odds>
+  double keep_likeliest(double wanted, const Odds& odds);
 
   SamplingOptions options_;
   std::vector<Candidate> candidates_;  // sized once: picking allocates nothing
-  std::vector<double> probabilities_;
 };
 
 // The most likely token; ties go to the lower id.
 io::TokenId greedy(std::span<const float> logits);
+
+// A token of an answer with its log probability, and the likeliest ones in its place, best first.
+struct TokenChance {
+  io::TokenId id = 0;
+  double log_probability = 0;
+};
+struct TokenChances : TokenChance {
+  std::vector<TokenChance> best;
+};
+TokenChances chances(std::span<const float> logits, io::TokenId id, std::size_t best);
 
 // −log softmax(logits)[target], in double.
 double negative_log_likelihood(std::span<const float> logits, io::TokenId target);

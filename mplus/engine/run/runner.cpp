@@ -22,6 +22,11 @@ void report(WorkItem& item, Doing&& doing) {
   item.result.done = true;
 }
 
+// A memory is read with the adapter that was trained for it; without one the model is what it was before.
+model::Adapter adapter_of(const model::ReadItem& item) {
+  return item.memory ? model::Adapter::read : model::Adapter::none;
+}
+
 }  // namespace
 
 Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOptions& options)
@@ -29,10 +34,6 @@ Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOption
       pool_(options.threads > 0 ? options.threads : default_thread_count()),
       context_(pool_, options.numerics),
       workspace_(std::move(weights), context_, options.rope) {}
-
-model::Adapter Runner::read_adapter() const {
-  return workspace_.weights().memory ? model::Adapter::read : model::Adapter::none;
-}
 
 void Runner::step(std::span<WorkItem> items) {
   decodes_.clear();
@@ -42,7 +43,12 @@ void Runner::step(std::span<WorkItem> items) {
     if (std::holds_alternative<Decode>(*item.work)) decodes_.push_back(&item);
     if (std::holds_alternative<Write>(*item.work)) writes_.push_back(&item);
   }
-  if (!decodes_.empty()) decode(decodes_);
+  // Those that read a memory in one pass, those of the plain model in another.
+  const auto plain = std::partition(decodes_.begin(), decodes_.end(), [](const WorkItem* item) {
+    return std::get<Decode>(*item->work).item.memory != nullptr;
+  });
+  if (plain != decodes_.begin()) decode({decodes_.begin(), plain});
+  if (plain != decodes_.end()) decode({plain, decodes_.end()});
   for (WorkItem& item : items) {
     if (const auto* prefill = std::get_if<Prefill>(item.work)) read(item, *prefill);
     if (const auto* asks = std::get_if<Scout>(item.work)) scout(item, *asks);
@@ -65,7 +71,7 @@ void Runner::decode(std::span<WorkItem* const> batch) {
   batch_.clear();
   for (const WorkItem* item : batch) batch_.push_back(std::get<Decode>(*item->work).item);
   try {
-    model::read_pass(workspace_, batch_, read_adapter(),
+    model::read_pass(workspace_, batch_, adapter_of(batch_.front()),
                      [&](std::size_t i, std::int64_t token, std::span<const float> logits) {
                        const Decode& work = std::get<Decode>(*batch[i]->work);
                        if (work.logits) (*work.logits)(work.first_token + token, logits);
@@ -84,7 +90,7 @@ void Runner::decode(std::span<WorkItem* const> batch) {
 
 void Runner::read(WorkItem& item, const ReadWork& work) {
   report(item, [&] {
-    model::read_pass(workspace_, {&work.item, 1}, read_adapter(),
+    model::read_pass(workspace_, {&work.item, 1}, adapter_of(work.item),
                      [&](std::size_t, std::int64_t token, std::span<const float> logits) {
                        if (work.logits) (*work.logits)(work.first_token + token, logits);
                      });
@@ -94,7 +100,7 @@ void Runner::read(WorkItem& item, const ReadWork& work) {
 void Runner::scout(WorkItem& item, const Scout& work) {
   report(item, [&] {
     model::ScoutStates states;
-    if (work.pass) states = model::scout_pass(workspace_, work.item, read_adapter());
+    if (work.pass) states = model::scout_pass(workspace_, work.item, adapter_of(work.item));
     if (work.plan) work.plan(context_, states.layers);
   });
 }

@@ -28,6 +28,7 @@ struct RunnerOptions {
   // Layers of a write in one step, at most, so that nobody's token waits for all of them; 0: no limit. One
   // write pass goes on in a step then; writes that come meanwhile begin together after it.
   std::int64_t write_layers = 0;
+  std::int64_t prompt_tokens = 256;  // that are read in one step, at most
 };
 
 class Runner {
@@ -38,14 +39,16 @@ class Runner {
   void step(std::span<WorkItem> items);
   // Does these to their end, with no others; throws where one failed.
   void finish(std::span<Work> works);
+  // How long a step may take, for what begins from now on.
   void set_write_layers(std::int64_t layers) { options_.write_layers = layers; }
+  void set_prompt_tokens(std::int64_t tokens) { options_.prompt_tokens = tokens; }
+  std::int64_t prompt_tokens() const { return options_.prompt_tokens; }
 
   model::Workspace& workspace() { return workspace_; }
   kernels::Context& context() { return context_; }
-  model::Adapter read_adapter() const;  // none where the model is a plain decoder
 
  private:
-  void decode(std::span<WorkItem* const> batch);
+  void decode(std::span<WorkItem* const> batch);  // of one adapter
   void read(WorkItem& item, const ReadWork& work);
   void scout(WorkItem& item, const Scout& work);
   void write(std::span<WorkItem* const> items);
