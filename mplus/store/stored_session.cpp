@@ -228,19 +228,27 @@ DocumentState StoredSession::document(const engine::Document& document) const {
 engine::RememberResult StoredSession::remember(const engine::Document& document,
                                                const engine::Progress& progress) {
   return change([&] {
-    engine::Document rest = document;
-    if (const DocumentState known = this->document(document); known.source && !known.complete) {
-      rest.first_token = known.token_end;
-      continued_ = known.source;
-    }
-    const std::int64_t position = position_, token = position_token_;
-    const engine::RememberResult result = session_->remember(rest, progress);
-    open_document_.reset();
-    continued_.reset();
-    // Stopped before anything was written: the session has begun a source that the journal does not know.
-    if (!result.complete && position == position_ && token == position_token_) load();
+    const DocumentBegun begun = begin_document(document);
+    const engine::RememberResult result = session_->remember(begun.rest, progress);
+    end_document(begun, result);
     return result;
   });
+}
+
+StoredSession::DocumentBegun StoredSession::begin_document(const engine::Document& document) {
+  DocumentBegun begun{document, position_, position_token_};
+  if (const DocumentState known = this->document(document); known.source && !known.complete) {
+    begun.rest.first_token = known.token_end;
+    continued_ = known.source;
+  }
+  return begun;
+}
+
+void StoredSession::end_document(const DocumentBegun& begun, const engine::RememberResult& result) {
+  open_document_.reset();
+  continued_.reset();
+  // Stopped before anything was written: the session has begun a source that the journal does not know.
+  if (!result.complete && begun.position == position_ && begun.token == position_token_) load();
 }
 
 engine::Answer StoredSession::say(std::string_view message, const engine::GenerateOptions& options) {

@@ -105,6 +105,8 @@ class StoredSession {
   std::vector<std::int64_t> wrongly_rewritten() const;
 
  private:
+  friend class StoredIngestion;
+  friend class StoredTurn;
   friend void rebuild_session(Store&, engine::Engine&, const std::string&, StoredOptions);
   friend void import_session(Store&, engine::Engine&, const std::filesystem::path&, const std::string&);
   struct NotLoaded {};
@@ -160,6 +162,13 @@ class StoredSession {
     return change();  // it met damage that has been mended
   }
   void read_again();
+  // Around an Ingestion: what is left to be taken in, and where the journal stood before.
+  struct DocumentBegun {
+    engine::Document rest;
+    std::int64_t position = 0, token = 0;
+  };
+  DocumentBegun begin_document(const engine::Document& document);
+  void end_document(const DocumentBegun& begun, const engine::RememberResult& result);
   // Damage that was met while reading is put in order, so that writing can go on.
   void mend();
 

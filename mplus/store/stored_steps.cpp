@@ -1,0 +1,80 @@
+#include "mplus/store/stored_steps.h"
+
+#include <utility>
+
+namespace mplus::store {
+
+// A failure unwinds the steps before the session is read again: they refer to it.
+template <class Doing>
+auto StoredIngestion::guarded(Doing&& doing) {
+  try {
+    return doing();
+  } catch (...) {
+    ingestion_.reset();
+    session_.read_again();
+    throw;
+  }
+}
+
+StoredIngestion::StoredIngestion(StoredSession& session, std::string name, std::string text,
+                                 engine::Progress progress, engine::Until until)
+    : session_(session), name_(std::move(name)), text_(std::move(text)) {
+  session.require_writer();
+  begun_ = session.begin_document({.source = name_, .text = text_});
+  ingestion_.emplace(
+      engine::Ingestion::of_views(*session.session_, begun_.rest, std::move(progress), std::move(until)));
+}
+
+StoredIngestion::~StoredIngestion() {
+  if (!ingestion_) return;
+  try {
+    end();
+  } catch (...) {  // the session is not what the store holds, and refuses to go on
+  }
+}
+
+void StoredIngestion::end() {
+  result_ = ingestion_->result();
+  ingestion_.reset();
+  session_.end_document(begun_, result_);
+}
+
+engine::Work* StoredIngestion::next_work() {
+  return guarded([&]() -> engine::Work* {
+    if (!ingestion_) return nullptr;
+    if (engine::Work* work = ingestion_->next_work()) return work;
+    end();
+    return nullptr;
+  });
+}
+
+void StoredIngestion::take(engine::WorkResult result) {
+  guarded([&] { ingestion_->take(std::move(result)); });
+}
+
+template <class Doing>
+auto StoredTurn::guarded(Doing&& doing) {
+  try {
+    return doing();
+  } catch (...) {
+    generation_.reset();
+    session_.read_again();
+    throw;
+  }
+}
+
+StoredTurn::StoredTurn(StoredSession& session, std::string_view message, engine::GenerateOptions options)
+    : session_(session) {
+  session.require_writer();
+  generation_.emplace(engine::Generation::say(*session.session_, message, std::move(options)));
+}
+
+engine::Work* StoredTurn::next_work() {
+  return guarded([&] { return generation_->next_work(); });
+}
+
+void StoredTurn::take(engine::WorkResult result) {
+  guarded([&] { generation_->take(std::move(result)); });
+}
+
+}  // namespace mplus::store
