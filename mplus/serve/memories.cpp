@@ -1,0 +1,94 @@
+#include "mplus/serve/memories.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/io/text/names.h"
+#include "mplus/serve/error.h"
+
+namespace mplus::serve {
+
+Memories::Place Memories::find(const std::string& name) {
+  return std::find_if(open_.begin(), open_.end(), [&](const auto& entry) { return entry.first == name; });
+}
+
+const OpenMemory* Memories::peek(const std::string& name) const {
+  for (const auto& [open, memory] : open_)
+    if (open == name) return memory.get();
+  return nullptr;
+}
+
+std::shared_ptr<OpenMemory> Memories::open(const std::string& name, const std::string& shown, bool create) {
+  if (const Place at = find(name); at != open_.end()) {
+    at->second->used = std::chrono::steady_clock::now();
+    return at->second;
+  }
+  const auto info = store_.find(name);
+  if (!info && !create)
+    throw ApiError{404, "not_found", fmt::format("there is no memory {}", io::shown(shown))};
+  if (info && info->writer)
+    throw ApiError{
+        409, "memory_in_use",
+        fmt::format("memory {} is being written by {}: end that, or wait", io::shown(shown), *info->writer)};
+  make_room();
+  store::StoredOptions options;
+  options.warn = [](const std::string& message) { spdlog::warn("{}", message); };
+  auto memory = std::make_shared<OpenMemory>(store_, engine_, name, options);
+  open_.emplace_back(name, memory);
+  return memory;
+}
+
+// The one that was used longest ago, if nobody uses it now.
+void Memories::make_room() {
+  while (open_.size() >= options_.most_open) {
+    Place oldest = open_.end();
+    for (Place at = open_.begin(); at != open_.end(); ++at)
+      if (at->second.use_count() == 1 && (oldest == open_.end() || at->second->used < oldest->second->used))
+        oldest = at;
+    if (oldest == open_.end())
+      throw ApiError{429, "too_many_memories",
+                     fmt::format("{} memories are in use at once, which is the most (--sessions-in-memory)",
+                                 open_.size())};
+    put_away(oldest);
+  }
+}
+
+void Memories::put_away(Place place) {
+  const auto [name, memory] = std::move(*place);
+  open_.erase(place);
+  try {
+    memory->session.close();
+  } catch (const Error& error) {  // the journal has everything; the next opening replays it
+    spdlog::warn("memory {}: {}", io::shown(name), error.what());
+  }
+}
+
+void Memories::close(const std::string& name) {
+  const Place at = find(name);
+  if (at == open_.end()) return;
+  if (at->second.use_count() > 1)
+    throw ApiError{409, "memory_in_use", std::string("the memory is in use by another request")};
+  put_away(at);
+}
+
+void Memories::save(const std::string& name) {
+  const Place at = find(name);
+  if (at != open_.end() && !at->second->changing) at->second->session.save_state();
+}
+
+void Memories::put_away_idle() {
+  const auto now = std::chrono::steady_clock::now();
+  for (Place at = open_.begin(); at != open_.end();) {
+    const Place next = std::next(at);
+    if (at->second.use_count() == 1 && now - at->second->used > options_.idle) put_away(at);
+    at = next;
+  }
+}
+
+void Memories::put_away_all() {
+  while (!open_.empty()) put_away(open_.begin());
+}
+
+}  // namespace mplus::serve
