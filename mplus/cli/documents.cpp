@@ -11,33 +11,31 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
-#include "mplus/core/text.h"
-#include "mplus/io/pretokenizer/unicode.h"
+#include "mplus/documents/document.h"
 
 namespace mplus::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_text_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 4> kEndings{".txt", ".text", ".md", ".markdown"};
-  std::string ending = path.extension().string();
-  for (char& c : ending) c = lower(c);
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+struct Bytes {
+  std::string name;
+  std::string content;
+};
+
+Bytes read_bytes(const std::string& place, const std::string& standard_input_name) {
+  if (place == "-") return {standard_input_name, read_standard_input()};
+  std::error_code error;
+  const fs::file_status status = fs::status(place, error);
+  if (!fs::exists(status)) fail(ErrorCode::not_found, "{}: there is no such file", place);
+  if (fs::is_directory(status)) fail(ErrorCode::invalid_argument, "{}: a folder; expected a file", place);
+  return {place, read_text_file(place)};
 }
 
-Document checked(std::string name, std::string text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark is no part of the text
-  const std::size_t zero = text.find('\0');
-  const std::size_t valid = io::valid_utf8_length(text, 0);
-  if (zero < valid)
-    fail(ErrorCode::unsupported, "{}: not a text: it has a zero byte at {} (binary, or UTF-16?)", name, zero);
-  if (valid < text.size())
-    fail(ErrorCode::unsupported, "{}: not a text in UTF-8: byte {} is 0x{:02x}", name, valid,
-         static_cast<unsigned char>(text[valid]));
-  if (text.find_first_not_of(" \t\r\n\f\v") == std::string::npos)
-    fail(ErrorCode::invalid_argument, "{}: empty: there is nothing to read in it", name);
-  return {std::move(name), std::move(text)};
+Document read_document(const std::string& place, const std::string& standard_input_name) {
+  const Bytes bytes = read_bytes(place, standard_input_name);
+  const documents::DocumentKind kind = documents::document_kind(bytes.name, "", bytes.content);
+  return {bytes.name, documents::document_text(bytes.content, kind, bytes.name)};
 }
 
 // Looks through a folder; what cannot be looked into is rejected, not passed over in silence.
@@ -57,7 +55,7 @@ class Folder {
       const fs::file_status linked = fs::symlink_status(entry, error);
       if (fs::is_directory(linked)) {  // not through links: they may lead back here
         walk(entry);
-      } else if (is_text_name(entry)) {
+      } else if (documents::is_document_name(entry.filename().string())) {
         files.push_back(entry.string());
       }
     }
@@ -85,13 +83,9 @@ std::string read_standard_input() {
   }
 }
 
-Document read_document(const std::string& place, const std::string& standard_input_name) {
-  if (place == "-") return checked(standard_input_name, read_standard_input());
-  std::error_code error;
-  const fs::file_status status = fs::status(place, error);
-  if (!fs::exists(status)) fail(ErrorCode::not_found, "{}: there is no such file", place);
-  if (fs::is_directory(status)) fail(ErrorCode::invalid_argument, "{}: a folder; expected a file", place);
-  return checked(place, read_text_file(place));
+Document read_text(const std::string& place, const std::string& standard_input_name) {
+  const Bytes bytes = read_bytes(place, standard_input_name);
+  return {bytes.name, documents::document_text(bytes.content, documents::DocumentKind::text, bytes.name)};
 }
 
 Documents read_documents(const std::vector<std::string>& places, const std::string& standard_input_name) {
@@ -105,7 +99,9 @@ Documents read_documents(const std::vector<std::string>& places, const std::stri
       files = folder.files;
       if (files.empty())
         documents.rejected.push_back(
-            {place, fmt::format("{}: there is no text or Markdown file in this folder", place)});
+            {place,
+             fmt::format("{}: there is no document in this folder (text, Markdown, HTML, PDF, EPUB, .docx)",
+                         place)});
     }
     for (const std::string& file : files) {
       try {

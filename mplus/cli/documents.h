@@ -1,4 +1,4 @@
-// Texts to be read: files, folders and standard input, checked to be text before anything is done with them.
+// Texts to be read: files, folders and standard input, made plain text before anything is done with them.
 #pragma once
 
 #include <string>
@@ -19,13 +19,13 @@ struct Documents {
   std::vector<RejectedDocument> rejected;
 };
 
-// Files (whatever their ending), folders (their text and Markdown files, at any depth, hidden ones left out)
-// and "-" for standard input, which is then called `standard_input_name`. What cannot be used is rejected
-// with a reason; the rest is read all the same.
+// Documents of every kind (documents/document.h): files, whatever their ending; of folders the files with an
+// ending of such a kind, at any depth, hidden ones left out; and "-" for standard input, which is then called
+// `standard_input_name`. What cannot be used is rejected with a reason; the rest is read all the same.
 Documents read_documents(const std::vector<std::string>& places, const std::string& standard_input_name);
 
-// One file or "-". Throws Error where read_documents() rejects.
-Document read_document(const std::string& place, const std::string& standard_input_name = "standard input");
+// One file or "-", as it stands: a text in UTF-8. Throws Error.
+Document read_text(const std::string& place, const std::string& standard_input_name = "standard input");
 
 std::string read_standard_input();
 

@@ -33,6 +33,8 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_generate(program, chosen);
   add_score(program, chosen);
   add_session(program, chosen);
+  add_serve(program, chosen);
+  add_mcp(program, chosen);
   add_inspect(program, chosen);
   add_convert(program, chosen);
   add_eval(program, chosen);

@@ -46,6 +46,36 @@ class Documents(TinyModelTest):
         self.assertIn("byte 3 is 0xe9", done.stderr.decode())
         self.report("inspect", "m.safetensors", "--verify")
 
+    def test_documents_of_every_kind(self):
+        """Their text is remembered under the file's name; what has none is named, and the rest is read."""
+        texts = {"book.epub": "The key hangs behind the stove.", "page.html": "Tide tables\n\n- spring",
+                 "paper.pdf": "opens at seven.\nAsk for Ingrid.", "report.docx": "Boat | Berth\nZivora the old | 7"}
+        self.file("shelf/page.html", "<title>Tide tables</title><script>x</script><ul><li>spring</ul>")
+        for name in ("book.epub", "paper.pdf", "report.docx", "scanned.pdf"):
+            self.file(f"shelf/{name}", (DATA / "documents" / name).read_bytes())
+        done = self.remember("shelf", "--memory", "m.safetensors", "--json", expect=1)
+        report = json.loads(done.stdout)
+        self.assertEqual([document["source"] for document in report["documents"]], [f"shelf/{name}" for name in texts])
+        self.assertEqual([failed["source"] for failed in report["failed"]], ["shelf/scanned.pdf"])
+        self.assertIn("shelf/scanned.pdf: no text in it", done.stderr.decode())
+        kept = (self.folder / "m.safetensors").read_bytes()
+        for text in texts.values():
+            self.assertIn(text.encode(), kept)
+
+    def test_the_kind_of_standard_input_is_told_by_its_content(self):
+        page = self.report("remember", "-", "--memory", "m.safetensors", *self.model,
+                           stdin="<!DOCTYPE html><p>The lamp is lit.<script>" + "x" * 5000 + "</script>")
+        self.assertLess(page["tokens"], 8)
+        message = self.error("remember", "-", "--memory", "m.safetensors", *self.model,
+                             stdin=(DATA / "documents" / "locked.pdf").read_bytes())
+        self.assertIn("standard input: encrypted", message)
+
+    def test_pdf_without_its_reader_names_the_package(self):
+        paper = self.file("paper.pdf", (DATA / "documents" / "paper.pdf").read_bytes())
+        message = self.error("remember", paper, "--memory", "m.safetensors", *self.model,
+                             env=self.environment | {"PATH": str(self.folder)})
+        self.assertIn("poppler-utils", message)
+
     def test_nothing_to_read_makes_no_file(self):
         self.error("remember", "missing.txt", "--memory", "m.safetensors", *self.model)
         self.error("remember", self.folder, "--memory", "m.safetensors", *self.model)

@@ -44,12 +44,12 @@ std::vector<std::string> all_questions(const AskOptions& options) {
   std::vector<std::string> questions;
   for (const std::string& question : options.questions) {
     if (question == "-") {
-      add_lines(questions, read_document("-").text);
+      add_lines(questions, read_text("-").text);
     } else {
       questions.push_back(question);
     }
   }
-  if (!options.questions_file.empty()) add_lines(questions, read_document(options.questions_file).text);
+  if (!options.questions_file.empty()) add_lines(questions, read_text(options.questions_file).text);
   if (questions.empty()) throw UsageError("ask: there is no question");
   for (const std::string& question : questions)
     if (question.find_first_not_of(" \t\r\n") == std::string::npos)

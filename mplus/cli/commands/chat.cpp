@@ -1,30 +1,16 @@
 // mplus chat: a conversation, on a terminal or one message a line.
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-
 #include "mplus/cli/commands/chat_session.h"
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/terminal.h"
+#include "mplus/cli/read_line.h"
 #include "mplus/core/error.h"
 #include "mplus/io/text/names.h"
 
 namespace mplus::cli {
 namespace {
-
-// A line of standard input without its end; false when there is none, also after Ctrl-C.
-bool read_line(std::string& line) {
-  char* text = nullptr;
-  std::size_t capacity = 0;
-  const ssize_t size = ::getline(&text, &capacity, stdin);
-  if (size >= 0) line.assign(text, static_cast<std::size_t>(size));
-  std::free(text);  // NOLINT: getline allocates with malloc
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-  return size >= 0;
-}
 
 int chat(const ChatOptions& options) {
   ChatSession conversation(options);

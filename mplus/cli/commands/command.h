@@ -29,9 +29,11 @@ void add_convert(CLI::App& program, Action& chosen);
 void add_eval(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
+void add_mcp(CLI::App& program, Action& chosen);
 void add_model(CLI::App& program, Action& chosen);
 void add_remember(CLI::App& program, Action& chosen);
 void add_score(CLI::App& program, Action& chosen);
+void add_serve(CLI::App& program, Action& chosen);
 void add_session(CLI::App& program, Action& chosen);
 
 }  // namespace mplus::cli

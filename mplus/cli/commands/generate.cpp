@@ -35,7 +35,7 @@ int generate(GenerateCommand options) {
   choose_memory(options.memory, Fallback::none);
   if (options.prompt.empty() == options.ids.empty())
     throw UsageError("generate: name a text, - or --ids LIST");
-  const std::string prompt = options.prompt == "-" ? read_document("-").text : options.prompt;
+  const std::string prompt = options.prompt == "-" ? read_text("-").text : options.prompt;
   const std::vector<io::TokenId> ids = parse_ids(options.ids);
   if (!options.ids.empty() && ids.empty()) throw UsageError("--ids: the list is empty");
   // A memory was made with a delta, so it brings the default one in.

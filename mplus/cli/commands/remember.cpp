@@ -239,15 +239,16 @@ int remember(RememberOptions options) {
 
 void add_remember(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RememberOptions>();
-  CLI::App* command =
-      program.add_subcommand("remember",
-                             "Write documents into a memory.\n"
-                             "Reads text and Markdown files, whole folders of them, or "
-                             "standard input (-), and writes them into\n"
-                             "a session, `default` unless --session names another. What "
-                             "cannot be read is named and left out. Ctrl-C stops\n"
-                             "and keeps what was written so far; run again, it goes on there and "
-                             "leaves out what has not changed.");
+  CLI::App* command = program.add_subcommand(
+      "remember",
+      "Write documents into a memory.\n"
+      "Reads text, Markdown, HTML, PDF, EPUB and .docx files, whole folders of "
+      "them, or standard input (-), and\n"
+      "writes their text into a session, `default` unless --session names another. "
+      "What cannot be read is named\n"
+      "and left out. PDF needs the program pdftotext (package poppler-utils). Ctrl-C stops and "
+      "keeps what was\n"
+      "written so far; run again, it goes on there and leaves out what has not changed.");
   command->add_option("FILE", options->places, "files, folders, or - for standard input")->type_name("");
   command->add_option("--ids", options->ids, "token ids instead of text, or - to read them")
       ->type_name("LIST");
@@ -265,7 +266,7 @@ void add_remember(CLI::App& program, Action& chosen) {
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"
-      "  mplus remember notes/ diary.md\n"
+      "  mplus remember notes/ diary.md book.epub paper.pdf\n"
       "  curl -s https://example.com/page.txt | mplus remember - --source page --session web");
   command->callback([options, &chosen] { chosen = [options] { return remember(*options); }; });
 }

@@ -49,7 +49,7 @@ int score(ScoreCommand options) {
   if (options.file.empty() == options.ids.empty()) throw UsageError("score: name a file, - or --ids LIST");
   std::vector<io::TokenId> ids = parse_ids(options.ids);
   if (!options.ids.empty() && ids.empty()) throw UsageError("--ids: the list is empty");
-  const std::string text = options.file.empty() ? "" : read_document(options.file).text;
+  const std::string text = options.file.empty() ? "" : read_text(options.file).text;
   // A memory was made with a delta, so it brings the default one in.
   const auto engine = open_engine(options.model, options.memory,
                                   !options.memory.file.empty() || !options.memory.session.empty());
