@@ -18,8 +18,8 @@ kept=${MPLUS_GPU_FILES:-/tmp/mplus-gpu}
 piece_size=$((58 * 1024 * 1024))
 # Headers and libraries of what CMakeLists.txt looks for; the rest of a package's dependencies is on every machine.
 packages=(libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libssl-dev libssl3 libpcre2-dev libpcre2-8-0 libutf8proc-dev
-  libutf8proc2 libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libzstd-dev libzstd1 liblzma-dev liblzma5 libgtest-dev
-  libtomlplusplus-dev)
+  libutf8proc2 libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libxml2-dev libxml2 libzip-dev libzip4 libzstd-dev
+  libzstd1 liblzma-dev liblzma5 libgtest-dev libtomlplusplus-dev)
 for_all_machines=(nlohmann-json3-dev libcli11-dev)
 
 fetch_packages() {

@@ -119,6 +119,7 @@ RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cac
     out.loss = out.loss + options.each_layer *
                               cross_entropy(votes.by_layer * scale.narrow(0, 1, M).view({M, 1, 1}), right);
   out.found = found_first(votes.all, right);
+  out.found_by_layer = found_first(votes.by_layer, right);
   if (options.vector > 0) {
     const Tensor cosines = vector_cosines(model, projected, states, asks, m);
     out.loss = out.loss + options.vector * cross_entropy(cosines * factors.vector.exp(), right);

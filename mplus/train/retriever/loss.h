@@ -43,6 +43,7 @@ struct RetrieverFactors {
 struct RetrieverLoss {
   Tensor loss;
   Tensor found;            // [questions], 1 where the right chunk has the best vote
+  Tensor found_by_layer;   // [M, questions], the same by each layer alone
   Tensor found_by_vector;  // the same by cosines; undefined where they are not trained
 };
 RetrieverLoss retriever_batch_loss(const Model& model, const RetrieverCache& cache,

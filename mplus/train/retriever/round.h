@@ -22,6 +22,9 @@ struct RetrieverStageOptions {
   std::int64_t vote_top = 16;        // a chunk's best scores that count, of K; 0: all
   double same_kind = .5;             // steps with candidates of one kind only
   double each_layer = .3;            // weight of the loss of every layer for itself
+  double vote_rate = 1;              // the layers' weights and factors learn so many times faster
+  bool even_inputs = false;          // steps by inputs evened out (conditioning.h)
+  double renew_below = 0;            // layers that find fewer first, alone, begin again; 0: none
   double vector = 0;                 // weight of the loss of one vector a chunk; 0: it is not trained
 };
 

@@ -171,6 +171,9 @@ void read_retriever(Keys& keys, RetrieverStageOptions& options) {
   keys.take("rows", options.rows);
   keys.take("vote_top", options.vote_top);
   keys.take("each_layer", options.each_layer);
+  keys.take("vote_rate", options.vote_rate);
+  keys.take("even_inputs", options.even_inputs);
+  keys.take("renew_below", options.renew_below);
   keys.take("vector", options.vector);
 }
 

@@ -130,10 +130,10 @@ Progress load_checkpoint(const fs::path& path, Model& model, AdamW& optimizer) {
   for (Named& weight : list) weight.tensor.copy_(content(file, weight.name, weight.tensor));
   const Tensor number = torch::zeros({});
   for (std::size_t i = 0; i < optimizer.trained().size(); ++i) {
-    const auto& [name, tensor, rate] = optimizer.trained()[i];
-    optimizer.set_moments(i, {.first = content(file, name + kFirst, tensor),
-                              .second = content(file, name + kSecond, tensor),
-                              .steps = content(file, name + kSteps, number)});
+    const Trained& t = optimizer.trained()[i];
+    optimizer.set_moments(i, {.first = content(file, t.name + kFirst, t.tensor),
+                              .second = content(file, t.name + kSecond, t.tensor),
+                              .steps = content(file, t.name + kSteps, number)});
   }
   const std::size_t wanted = list.size() + 3 * optimizer.trained().size();
   if (file.tensors().size() != wanted)

@@ -51,10 +51,21 @@ Tensor AdamW::own_piece(std::size_t i, const Tensor& whole) const {
 
 Tensor AdamW::gradient(std::size_t i) const { return processes_ ? sums_[i] : trained_[i].tensor.grad(); }
 
+void AdamW::even_inputs(const Tensor& tensor, const Tensor& evened) {
+  MPLUS_CHECK(!processes_, "pieces of a tensor have no inputs of their own");
+  for (Trained& t : trained_)
+    if (t.tensor.is_same(tensor)) t.evened = evened;
+}
+
 // One message for all tensors: row p of it holds, one tensor after another, what process p goes on with.
 void AdamW::sum_gradients() {
-  if (!processes_) return;
   const torch::NoGradGuard constant;
+  if (!processes_) {
+    for (Trained& t : trained_)
+      if (t.evened.defined() && t.tensor.grad().defined())
+        t.tensor.mutable_grad() = torch::matmul(t.tensor.grad(), t.evened);
+    return;
+  }
   const std::int64_t processes = processes_->share().processes;
   std::vector<Tensor> columns;
   std::vector<std::size_t> which;
@@ -96,14 +107,17 @@ void AdamW::step(double factor) {
   struct Group {
     std::vector<Tensor> tensors, gradients, first, second, steps;
   };
-  std::map<double, Group> groups;  // torch's fused step takes one rate
+  std::map<double, Group> groups;                     // torch's fused step takes one rate
+  std::vector<std::pair<std::size_t, Tensor>> moves;  // of Z, where inputs are evened
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     const Tensor g = gradient(i);
     if (!g.defined()) continue;
     moments_[i].steps += 1;
     if (g.numel() == 0) continue;  // fewer numbers than processes
     Group& group = groups[trained_[i].rate];
-    group.tensors.push_back(own_piece(i, trained_[i].tensor));
+    if (trained_[i].evened.defined())
+      group.tensors.push_back(moves.emplace_back(i, torch::zeros_like(g)).second);
+    else group.tensors.push_back(own_piece(i, trained_[i].tensor));
     group.gradients.push_back(g);
     group.first.push_back(moments_[i].first);
     group.second.push_back(moments_[i].second);
@@ -113,6 +127,7 @@ void AdamW::step(double factor) {
     at::_fused_adamw_(g.tensors, g.gradients, g.first, g.second, {}, g.steps, rate * factor, options_.beta1,
                       options_.beta2, options_.weight_decay, options_.epsilon, /*amsgrad=*/false,
                       /*maximize=*/false);
+  for (const auto& [i, move] : moves) trained_[i].tensor.add_(torch::matmul(move, trained_[i].evened));
   if (processes_) share_weights();
   for (Trained& t : trained_) t.tensor.mutable_grad() = Tensor();
 }

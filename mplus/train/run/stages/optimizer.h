@@ -15,6 +15,9 @@ struct Trained {
   std::string name;  // as in parameters()
   Tensor tensor;     // asks for a gradient
   double rate;       // learning rate where the schedule's factor is 1
+  // [layers, in, in], symmetric: the tensor [layers, out, in] is W + Z · this, and Z is what steps are taken
+  // in; no weight decay. Undefined: the tensor itself.
+  Tensor evened = Tensor();
 };
 
 struct LearningRates {  // 0: not trained
@@ -37,8 +40,11 @@ class AdamW {
 
   const std::vector<Trained>& trained() const { return trained_; }
   Processes* processes() const { return processes_; }
+  // From now on steps of this tensor, one of trained(), go by evened inputs (Trained). For a process alone.
+  void even_inputs(const Tensor& tensor, const Tensor& evened);
   // Adds up the gradients of all processes, before anything is done with them. All processes must have
-  // gradients of the same tensors. Nothing to do for a process alone.
+  // gradients of the same tensors. A process alone only takes those of evened inputs to the space they step
+  // in.
   void sum_gradients();
   // Scales all gradients so that their common norm is at most `most`; returns the norm before that (a scalar
   // tensor).

@@ -4,13 +4,15 @@
 
 #include <cmath>
 
+#include "mplus/core/error.h"
 #include "mplus/train/model/device.h"
+#include "mplus/train/retriever/conditioning.h"
 #include "mplus/train/retriever/loss.h"
 
 namespace mplus::train {
 namespace {
 
-enum : std::uint32_t { kExam = 120, kStep = 121 };  // purposes of draws
+enum : std::uint32_t { kExam = 120, kStep = 121, kRenewed = 122 };  // purposes of draws
 
 ChunkOptions chunk_options(const Stage& stage) {
   ChunkOptions chunk = stage.config().lesson.chunk;
@@ -39,6 +41,38 @@ void prepare_vector(Model& model, const RetrieverStageOptions& options, RunLog& 
   }
 }
 
+std::string shown(const std::vector<double>& shares) {
+  std::string text;
+  for (const double share : shares) text += fmt::format(" {:.2f}", share);
+  return text;
+}
+
+// Inputs evened out by the first round, and layers that cannot learn begun again. A stage that goes on makes
+// that round once more, so that it goes on the same way.
+void prepare_heads(const Stage& stage, const RetrieverCache& first, AdamW& optimizer) {
+  const RunParts& run = stage.run();
+  const RetrieverStageOptions& options = stage.config().retriever;
+  if (!options.even_inputs) return;
+  const EvenedInputs evened = even_inputs(first);
+  optimizer.even_inputs(run.model.query.first, evened.query);
+  optimizer.even_inputs(run.model.key.first, evened.key);
+  if (stage.first_step() > 0 || options.renew_below <= 0) return;
+  const auto look = [&] {
+    Random draw(stage.seed(), {.purpose = kRenewed});
+    return found_by_layer(run.model, first, options, draw);
+  };
+  const std::vector<double> before = look();
+  std::vector<std::int64_t> mute;
+  for (std::size_t m = 0; m < before.size(); ++m)
+    if (before[m] < options.renew_below) mute.push_back(static_cast<std::int64_t>(m));
+  renew_layers(run.model, first, evened, mute, stage.seed());
+  const std::vector<double> after = look();
+  run.log.record(
+      {{"stage", stage.config().name}, {"found_by_layer", before}, {"renewed", mute}, {"then", after}});
+  run.log.say(fmt::format("  found first by each layer alone:{}; {} begun again:{}", shown(before),
+                          mute.size(), shown(after)));
+}
+
 // Questions nobody has trained on yet, against candidates of their own kind.
 void examine(const Stage& stage, const RetrieverCache& cache, const RetrieverFactors& factors,
              std::int64_t step, std::uint32_t round) {
@@ -56,6 +90,9 @@ void examine(const Stage& stage, const RetrieverCache& cache, const RetrieverFac
     const RetrieverLoss result = retriever_batch_loss(run.model, cache, batch, exam, factors, draw);
     const double share = result.found.mean().item<double>();
     line["found_first"][kind] = share;
+    const Tensor layers = result.found_by_layer.mean(-1).to(torch::kCPU, torch::kFloat64).contiguous();
+    line["found_by_layer"][kind] = std::vector<double>(layers.const_data_ptr<double>(),
+                                                       layers.const_data_ptr<double>() + layers.numel());
     shown += fmt::format("  {} {:.3f}", kind, share);
     if (!result.found_by_vector.defined()) continue;
     const double by_vector = result.found_by_vector.mean().item<double>();
@@ -132,13 +169,24 @@ RunEnd run_retriever(Stage& stage) {
   prepare_vector(model, options, run.log);
   const RetrieverFactors factors(model, options);
   model.vote_weights = Tensor();  // made from the logarithms at the end
-  AdamW optimizer = stage.optimizer(trained_beside(factors, config.rates.retriever));
+  AdamW optimizer = stage.optimizer(trained_beside(factors, options.vote_rate * config.rates.retriever));
+  if (options.even_inputs && run.processes)
+    fail(ErrorCode::invalid_argument, "even_inputs: a run of one process only");
   const std::int64_t rounds = std::max<std::int64_t>(1, options.rounds);
   const std::int64_t per_round = (config.steps + rounds - 1) / rounds;
   RetrieverCache cache;
   RetrieverReport report(stage);
   RunEnd end = RunEnd::finished;
   stage.start_clock();
+  const auto make_round = [&](std::uint32_t round) {
+    stage.seed_draws(-1 - static_cast<std::int64_t>(round));
+    cache = {};  // before the next one asks for memory
+    cache = make_retriever_cache(model, maker, config.lesson.streams, options, round, stage.seed());
+  };
+  if (options.even_inputs && stage.first_step() >= per_round) {
+    make_round(0);
+    prepare_heads(stage, cache, optimizer);
+  }
   for (std::int64_t step = stage.first_step(); stage.progress(step) < 1; ++step) {
     if (stage.stops_before(step, optimizer)) {
       end = RunEnd::stopped;
@@ -146,11 +194,10 @@ RunEnd run_retriever(Stage& stage) {
     }
     if (step % per_round == 0 || step == stage.first_step()) {
       const auto round = static_cast<std::uint32_t>(step / per_round);
-      stage.seed_draws(-1 - static_cast<std::int64_t>(round));
-      cache = {};  // before the next one asks for memory
-      cache = make_retriever_cache(model, maker, config.lesson.streams, options, round, stage.seed());
+      make_round(round);
       run.log.say(fmt::format("{}: round {}, {} questions on {} chunks, {:.0f} s", config.name, round + 1,
                               cache.chunk.size(), cache.kind.size(), run.clock.seconds_here()));
+      if (round == 0) prepare_heads(stage, cache, optimizer);
       examine(stage, cache, factors, step, round);
     }
     stage.begin_step(step);
