@@ -164,7 +164,11 @@ def check_program_line(words, program):
             for second in words[1].split("|"):
                 if not program.knows(second, words[0]):
                     yield f"mplus {words[0]} {second}: mplus {words[0]} --help does not know it"
-    part = words[1:2] if subcommand and len(words) > 1 and program.knows(words[1], *subcommand) else []
+    part = []  # `serve keys add`: commands inside one
+    for word in words[1:] if subcommand else []:
+        if not re.fullmatch(r"[a-z][a-z-]*", word) or not program.knows(word, *subcommand, *part):
+            break
+        part.append(word)
     for option in options(words):
         if not any(program.knows(option, *which) for which in ((*subcommand, *part), subcommand, ())):
             yield f"mplus {' '.join(subcommand)} {option}: --help knows no such option"

@@ -64,3 +64,8 @@ $mplus ask "..." --memory $memory --why
 $mplus chat --memory $memory
 $mplus --help
 END
+
+step "For a browser and for other programs"
+cat <<END
+$mplus serve       then http://127.0.0.1:8080
+END
