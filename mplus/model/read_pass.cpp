@@ -146,7 +146,7 @@ void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQ
   kernels::KvCache& cache = item.cache->layer(l);
   if (item.memory) {
     const memory::Memory& memory = *item.memory;
-    if (item.scouting) {
+    if (item.scout) {
       item.cache->front_rows(l) =
           queries.retriever ? std::min(memory.layout().K0, memory.long_term().size(l)) : 0;
       cache.rows = item.cache->front_rows(l);
@@ -160,7 +160,7 @@ void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQ
     }
     append_bos(w, cache, l, adapter);
     append_recalled(w, memory, l, cache, item.cache->recalled(l));
-    append_slots(w, memory, l, cache, item.scouting ? std::nullopt : item.cache->seen(l));
+    append_slots(w, memory, l, cache, item.scout ? std::nullopt : item.cache->seen(l));
   }
   if (item.window)
     append_contiguous(w, cache, item.window->dtype(), item.window->k(l), item.window->v(l),
@@ -173,7 +173,7 @@ void append_tokens(Workspace& w, const Share& s, std::int64_t l) {
   const float* k = w.k.data() + s.at * kv;
   const float* v = w.v.data() + s.at * kv;
   kernels::KvCache& cache = s.item->cache->layer(l);
-  if (memory::WindowRows* window = s.item->scouting ? nullptr : s.item->window) {
+  if (memory::WindowRows* window = s.item->scout ? nullptr : s.item->window) {
     window->append(l, k, v, s.T);
     const auto at = static_cast<std::size_t>(window->size()) * window->row_size_bytes();
     append_contiguous(w, cache, window->dtype(), window->k(l) + at, window->v(l) + at,
@@ -202,22 +202,27 @@ void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter)
   const kernels::KvShape shape = w.kv_shape();
   const bool tapped = item.taps && item.taps->queries;
   memory::LayerQueries queries;
-  if (tapped || item.scouting || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
+  if (tapped || item.scout || (!item.cache->assembled() && item.recall)) queries = scout_queries(w, s, l);
   if (tapped) item.taps->queries(l, queries);
+  if (item.scout) item.scout->keep(l, queries, w.weights());
   if (!item.cache->assembled()) assemble(w, s, l, queries, adapter);
   append_tokens(w, s, l);
   const std::int64_t at = s.at * shape.heads * shape.head_size;
   kernels::KvCache cache = item.cache->layer(l);
   kernels::rope(w.context(), w.q.data() + at, s.T, shape.heads, w.rope(), cache.rows - s.T, 0);
   tap_attention(w, s, l);
-  if (item.scouting) {  // over what stands behind the room in front
+  if (item.scout) {  // over what stands behind the room in front
     const std::int64_t front = item.cache->front_rows(l);
     cache.keys += front * shape.head_size;
     cache.values += front * shape.head_size;
     cache.rows -= front;
   }
   kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.T, cache, shape);
-  if (item.scouting) item.cache->layer(l).rows -= s.T;
+  if (item.scout) item.cache->layer(l).rows -= s.T;
+}
+
+std::int64_t first_with_logits(const Share& s) {
+  return s.item->scout ? s.T : std::max<std::int64_t>(0, s.item->logits_from);
 }
 
 void emit_logits(Workspace& w, std::span<const Share> shares, const LogitsSink& sink) {
@@ -236,11 +241,14 @@ void emit_logits(Workspace& w, std::span<const Share> shares, const LogitsSink& 
            {w.logits.data() + i * c.vocab, static_cast<std::size_t>(c.vocab)});
     n = 0;
   };
+  for (const Share& s : shares)  // of all, before anybody gets any
+    if (const std::int64_t first = first_with_logits(s); first < s.T)
+      require_finite(w, -1, "hidden states", w.x.data() + (s.at + first) * c.hidden,
+                     (s.T - first) * c.hidden);
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    for (std::int64_t t = std::max<std::int64_t>(0, shares[i].item->logits_from); t < shares[i].T; ++t) {
+    for (std::int64_t t = first_with_logits(shares[i]); t < shares[i].T; ++t) {
       kernels::rms_norm(w.context(), w.xn.data() + n * c.hidden, w.x.data() + (shares[i].at + t) * c.hidden,
                         w.weights().final_norm, 1, c.hidden, c.norm_epsilon);
-      require_finite(w, -1, "hidden states", w.xn.data() + n * c.hidden, c.hidden);
       wanted[n++] = {i, t};
       if (n == Workspace::kLogitRows) flush();
     }
@@ -274,7 +282,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
   if (rows == 0) return;
   prepare(w, shares, rows);
   const bool all_scout =
-      std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scouting; });
+      std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scout != nullptr; });
 
   embed(w, shares);  // [rows,d]
   for (std::int64_t l = 0; l < c.layers; ++l) {
@@ -291,42 +299,37 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     if (all_scout && l + 1 == c.layers) break;  // their queries were the last thing asked for
     finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
   }
+  emit_logits(w, shares, sink);
   for (const Share& s : shares) {
-    if (s.item->scouting) {
+    if (s.item->scout) {
       s.item->cache->set_scouted();
       continue;
     }
     s.item->cache->set_assembled();
     if (s.item->window) s.item->window->commit(s.T);
   }
-  emit_logits(w, shares, sink);
+}
+
+void ScoutStates::keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights) {
+  const auto count = static_cast<std::size_t>(weights.config.layers), l = static_cast<std::size_t>(layer);
+  const std::int64_t width = weights.config.heads * weights.config.head_size;
+  for (auto* states : {&retriever, &attention, &pool}) states->resize(count);
+  layers.resize(count);
+  const auto copy = [&](AlignedVector<float>& to, const float* from, std::int64_t size) -> const float* {
+    if (!from) return nullptr;
+    to.assign(from, from + queries.T * size);
+    return to.data();
+  };
+  layers[l] = queries;
+  layers[l].retriever = copy(retriever[l], queries.retriever, weights.memory ? weights.memory->d_r : 0);
+  layers[l].attention = copy(attention[l], queries.attention, width);
+  layers[l].pool = copy(pool[l], queries.pool, 1);
 }
 
 ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter) {
   ScoutStates states;
-  const auto layers = static_cast<std::size_t>(w.weights().config.layers);
-  const std::int64_t width = w.weights().config.heads * w.weights().config.head_size;
-  const std::int64_t d_r = w.weights().memory ? w.weights().memory->d_r : 0;
-  states.retriever.resize(layers);
-  states.attention.resize(layers);
-  states.pool.resize(layers);
-  states.layers.resize(layers);
-  ReadTaps taps;
-  taps.queries = [&](std::int64_t layer, const memory::LayerQueries& queries) {
-    const auto l = static_cast<std::size_t>(layer);
-    if (queries.retriever) states.retriever[l].assign(queries.retriever, queries.retriever + queries.T * d_r);
-    states.attention[l].assign(queries.attention, queries.attention + queries.T * width);
-    if (queries.pool) states.pool[l].assign(queries.pool, queries.pool + queries.T);
-    states.layers[l] = queries;
-    states.layers[l].retriever = queries.retriever ? states.retriever[l].data() : nullptr;
-    states.layers[l].attention = states.attention[l].data();
-    states.layers[l].pool = queries.pool ? states.pool[l].data() : nullptr;
-  };
   ReadItem scout = item;
-  scout.scouting = true;
-  scout.recall = nullptr;
-  scout.logits_from = static_cast<std::int64_t>(item.tokens.size());
-  scout.taps = &taps;
+  scout.scout = &states;
   read_pass(w, {&scout, 1}, adapter, nullptr);
   return states;
 }

@@ -28,6 +28,16 @@ struct ReadTaps {
   std::function<void(std::int64_t layer, std::span<const float> hidden)> hidden;  // a layer's input, [T, d]
 };
 
+// The scouts' states in every layer, read over [bos | short-term | window | tokens] without long-term rows.
+struct ScoutStates {
+  void keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights);
+
+  std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
+  std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]
+  std::vector<AlignedVector<float>> pool;       // [L] of [T], empty where the weights bring none
+  std::vector<memory::LayerQueries> layers;     // views of the above
+};
+
 struct ReadItem {
   std::span<const TokenId> tokens;
   AttentionCache* cache = nullptr;       // afterwards holds these tokens as well
@@ -39,23 +49,20 @@ struct ReadItem {
   std::int64_t logits_from = 0;  // rows below are not turned into logits
   const ReadTaps* taps = nullptr;
   StopFlag stop = nullptr;  // before every layer; throws cancelled, and the window is as it was
-  bool scouting = false;    // only asks: nothing is recalled, `window` stays as it is (scout_pass sets this)
+  // Not null: only asks, and its scouts' states come here. Nothing is recalled, no logits come, memory and
+  // window stay as they are; the cache afterwards holds short-term and window rows for the read that follows,
+  // which need not be turned again. So it costs less than the read itself.
+  ScoutStates* scout = nullptr;
 };
 
 // Receives logits [V] of a token of an item; they are gone when the call returns.
 using LogitsSink = std::function<void(std::size_t item, std::int64_t token, std::span<const float> logits)>;
 
+// Items of any kind in one pass. Where it throws, no window has changed and the caches are to be rolled back;
+// logits may have gone out only if the weights' head is damaged, or the sink itself threw.
 void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink);
 
-// The scout pass: the scouts' states in every layer, read over [bos | short-term | window | tokens] without
-// long-term rows. Memory and window stay as they are; the cache afterwards holds short-term and window rows
-// for the read that follows, which then need not be turned again. So it costs less than the read itself.
-struct ScoutStates {
-  std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
-  std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]
-  std::vector<AlignedVector<float>> pool;       // [L] of [T], empty where the weights bring none
-  std::vector<memory::LayerQueries> layers;     // views of the above
-};
+// The scout pass: a read of one item that only asks.
 ScoutStates scout_pass(Workspace& w, const ReadItem& item, Adapter adapter);
 
 }  // namespace mplus::model

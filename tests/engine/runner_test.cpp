@@ -93,6 +93,7 @@ Outcome run_mixed(Engine& engine, unsigned seed, unsigned sessions, bool talks) 
     left.push_back(scripts.emplace_back(std::make_unique<Script>(engine, 10 * seed + s, talks)).get());
   while (!left.empty()) {
     engine.runner().set_write_layers(static_cast<std::int64_t>(random() % 4));
+    engine.runner().set_prompt_tokens(8 + static_cast<std::int64_t>(random() % 200));
     std::shuffle(left.begin(), left.end(), random);
     std::vector<WorkItem> items;
     std::vector<Script*> mine, rest;
@@ -110,6 +111,7 @@ Outcome run_mixed(Engine& engine, unsigned seed, unsigned sessions, bool talks) 
     left.insert(left.end(), mine.begin(), mine.end());
   }
   engine.runner().set_write_layers(0);
+  engine.runner().set_prompt_tokens(RunnerOptions().prompt_tokens);
   Outcome outcome;
   for (const auto& script : scripts) {
     outcome.states.push_back(state_of(script->session));
@@ -268,30 +270,162 @@ TEST(Runner, ATokenThatFailsFailsAlone) {
   EXPECT_EQ(alone, beside);
 }
 
-TEST(Runner, ScoutsAndReadersShareAPass) {
-  Engine engine(tiny_options());
-  Session session(engine);
-  session.remember_ids(random_ids(3000, 1), "text");
-  const auto ids = random_ids(20, 2);
-  std::vector<std::vector<float>> logits(2);
-  for (const bool with_scout : {false, true}) {
-    model::AttentionCache caches[2] = {{engine.weights().config.layers, engine.workspace().kv_shape()},
-                                       {engine.weights().config.layers, engine.workspace().kv_shape()}};
-    const model::ReadItem read{
-        .tokens = ids, .cache = &caches[1], .memory = &session.memory(), .logits_from = 19};
-    model::ReadItem scout = read;
-    scout.cache = &caches[0];
-    scout.scouting = true;
-    scout.logits_from = 20;
-    std::vector<model::ReadItem> batch{read};
-    if (with_scout) batch.insert(batch.begin(), scout);
-    model::read_pass(engine.workspace(), batch, model::Adapter::read,
-                     [&](std::size_t, std::int64_t, std::span<const float> row) {
-                       logits[with_scout].assign(row.begin(), row.end());
-                     });
+// A reader of a memory, with what a pass leaves of it.
+struct Reader {
+  Reader(Engine& engine, const memory::Memory& over, std::size_t tokens, unsigned seed)
+      : width(engine.layout().retriever),
+        ids(random_ids(tokens, seed, 250)),
+        cache(engine.weights().config.layers, engine.workspace().kv_shape()),
+        rows(engine.layout()),
+        item{.tokens = ids, .cache = &cache, .window = &rows, .memory = &over},
+        sink([this](std::int64_t token, std::span<const float> logits) {
+          if (refuses) fail(ErrorCode::invalid_argument, "refused");
+          seen.push_back(token);
+          last.assign(logits.begin(), logits.end());
+        }) {
+    rows.reserve(std::ssize(ids));
+    item.logits_from = std::ssize(ids) - 1;
   }
-  ASSERT_EQ(logits[0].size(), 300u);
-  EXPECT_EQ(logits[0], logits[1]);
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  template <class Kind>
+  Work& as() {
+    Kind read;
+    read.item = item;
+    read.logits = &sink;
+    return work.emplace(read);
+  }
+  Work& as_scout() {
+    Scout scout{.item = item, .pass = true, .plan = {}};
+    scout.item.scouts_end = std::ssize(ids);
+    scout.plan = [this](kernels::Context&, std::span<const memory::LayerQueries> states) {
+      for (const memory::LayerQueries& layer : states)
+        if (layer.retriever)
+          queries.insert(queries.end(), layer.retriever, layer.retriever + layer.T * width);
+      if (refuses) fail(ErrorCode::invalid_argument, "refused");
+    };
+    return work.emplace(std::move(scout));
+  }
+
+  std::int64_t width;
+  std::vector<io::TokenId> ids;
+  model::AttentionCache cache;
+  memory::WindowRows rows;
+  model::ReadItem item;
+  TokenLogits sink;
+  bool refuses = false;
+  std::optional<Work> work;
+  std::vector<std::int64_t> seen;
+  std::vector<float> last, queries;
+};
+
+void expect_same_rows(const Reader& a, const Reader& b, std::int64_t layers) {
+  ASSERT_EQ(a.rows.size(), b.rows.size());
+  const auto bytes = static_cast<std::size_t>(a.rows.size()) * a.rows.row_size_bytes();
+  for (std::int64_t l = 0; l < layers; ++l) {
+    EXPECT_EQ(std::memcmp(a.rows.k(l), b.rows.k(l), bytes), 0) << "layer " << l;
+    EXPECT_EQ(std::memcmp(a.rows.v(l), b.rows.v(l), bytes), 0) << "layer " << l;
+  }
+}
+
+// Prompts of several lengths, a scout and a token of as many sessions.
+class Mixture {
+ public:
+  explicit Mixture(Engine& engine) : layers_(engine.weights().config.layers) {
+    for (unsigned s = 0; s < 5; ++s) {
+      sessions_.emplace_back(engine, s);
+      sessions_.back().remember_ids(random_ids(2500, s), "text");
+    }
+    constexpr std::size_t kLengths[] = {40, 1, 17, 3, 29};
+    for (unsigned s = 0; s < 5; ++s)
+      readers_.push_back(std::make_unique<Reader>(engine, sessions_[s].memory(), kLengths[s], 20 + s));
+  }
+
+  Reader& reader(std::size_t i) { return *readers_[i]; }
+  std::vector<WorkItem> items() {
+    return {{&reader(0).as<Prefill>()},
+            {&reader(1).as<Decode>()},
+            {&reader(2).as_scout()},
+            {&reader(3).as<Prefill>()},
+            {&reader(4).as_scout()}};
+  }
+  // What the others got is what they get alone: the rows of prompts and scouts' queries bit for bit.
+  void expect_as(Mixture& alone, std::size_t except) {
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+      if (i == except) continue;
+      SCOPED_TRACE(i);
+      EXPECT_EQ(reader(i).seen, alone.reader(i).seen);
+      EXPECT_EQ(reader(i).queries, alone.reader(i).queries);
+      ASSERT_EQ(reader(i).last.size(), alone.reader(i).last.size());
+      for (std::size_t v = 0; v < reader(i).last.size(); ++v)
+        EXPECT_NEAR(reader(i).last[v], alone.reader(i).last[v], 1e-4);
+      if (i == 1) continue;  // one token alone takes another way, as the logits of one do
+      expect_same_rows(reader(i), alone.reader(i), layers_);
+    }
+  }
+
+ private:
+  std::int64_t layers_;
+  std::vector<Session> sessions_;
+  std::vector<std::unique_ptr<Reader>> readers_;
+};
+
+TEST(Runner, PromptsScoutsAndTokensShareAPass) {
+  Engine engine(tiny_options(2));
+  Mixture together(engine), alone(engine);
+  std::vector<WorkItem> items = together.items();
+  const std::int64_t before = engine.runner().read_passes();
+  engine.runner().step(items);
+  EXPECT_EQ(engine.runner().read_passes(), before + 1);
+  for (WorkItem& item : items) EXPECT_TRUE(item.result.done && !item.result.error);
+  for (WorkItem& item : alone.items()) engine.runner().step({&item, 1});
+  EXPECT_EQ(engine.runner().read_passes(), before + 6);
+  EXPECT_FALSE(alone.reader(2).queries.empty());
+  EXPECT_FALSE(alone.reader(0).last.empty());
+  together.expect_as(alone, 99);
+}
+
+TEST(Runner, AnyOfAMixtureFailsAlone) {
+  Engine engine(tiny_options(2));
+  memory::Memory damaged(engine.layout(), 1);
+  const std::vector<float> not_numbers(4096, std::numeric_limits<float>::quiet_NaN());
+  const float* nan = not_numbers.data();
+  damaged.update(std::vector<memory::NewRows>(static_cast<std::size_t>(engine.layout().remembering_layers()),
+                                              {.hidden = nan, .k = nan, .v = nan, .key = nan, .n = 1}));
+  Mixture alone(engine);
+  for (WorkItem& item : alone.items()) engine.runner().step({&item, 1});
+  for (const bool by_memory : {true, false}) {
+    for (std::size_t bad = 0; bad < 5; ++bad) {
+      SCOPED_TRACE(testing::Message() << (by_memory ? "memory of " : "sink of ") << bad);
+      Mixture together(engine);
+      if (by_memory) together.reader(bad).item.memory = &damaged;
+      else together.reader(bad).refuses = true;
+      std::vector<WorkItem> items = together.items();
+      engine.runner().step(items);
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        EXPECT_TRUE(items[i].result.done);
+        EXPECT_EQ(items[i].result.error != nullptr, i == bad) << i;
+      }
+      together.expect_as(alone, bad);
+    }
+  }
+}
+
+TEST(Runner, LongPromptsTakeSeveralPasses) {
+  Engine engine(tiny_options());
+  const memory::Memory memory(engine.layout(), 1);
+  std::vector<std::unique_ptr<Reader>> readers;
+  std::vector<WorkItem> items;
+  for (unsigned s = 0; s < 4; ++s) {
+    readers.push_back(std::make_unique<Reader>(engine, memory, 200, s));
+    items.push_back({&readers.back()->as<Prefill>()});
+  }
+  const std::int64_t before = engine.runner().read_passes();
+  engine.runner().step(items);
+  EXPECT_EQ(engine.runner().read_passes(), before + 2);
+  for (const WorkItem& item : items) EXPECT_TRUE(item.result.done && !item.result.error);
+  for (const auto& reader : readers) EXPECT_EQ(reader->rows.size(), 200);
 }
 
 }  // namespace

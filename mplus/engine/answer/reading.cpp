@@ -93,7 +93,10 @@ Steps<> Reading::plan(Prompt prompt) {
   const bool scout_for_why =
       (options_->why || options_->reread > 0) && memory_->layout().has_long_term() && !options_->plain;
   if (!plan_recall && !scout_for_why) co_return;
-  Scout scout{.item = item(prompt.tokens), .pass = scout_for_recall || scout_for_why, .plan = {}};
+  // What stands behind the question is not seen by it.
+  const auto asking =
+      prompt.tokens.first(static_cast<std::size_t>(std::max<std::int64_t>(1, prompt.scouts_end)));
+  Scout scout{.item = item(asking), .pass = scout_for_recall || scout_for_why, .plan = {}};
   scout.item.scouts_begin = prompt.scouts_begin;
   scout.item.scouts_end = prompt.scouts_end;
   scout.item.stop = options_->cancel.flag;

@@ -7,17 +7,31 @@
 namespace mplus::engine {
 namespace {
 
-// Beyond so many, rows stacked in a write pass bring nothing more, and its buffers grow.
+// Beyond so many, rows stacked in a pass bring nothing more, and its buffers grow.
 constexpr std::size_t kWritesTogether = 8;
+constexpr std::int64_t kReadRowsTogether = 512;
 
 Write& write_of(const WorkItem& item) { return std::get<Write>(*item.work); }
+
+// Null: none that needs a pass.
+const model::ReadItem* read_of(const Work& work) {
+  if (const auto* decode = std::get_if<Decode>(&work)) return &decode->item;
+  if (const auto* prefill = std::get_if<Prefill>(&work)) return &prefill->item;
+  const auto* scout = std::get_if<Scout>(&work);
+  return scout && scout->pass ? &scout->item : nullptr;
+}
+
+const ReadWork* tokens_of(const Work& work) {
+  if (const auto* decode = std::get_if<Decode>(&work)) return decode;
+  return std::get_if<Prefill>(&work);
+}
 
 template <class Doing>
 void report(WorkItem& item, Doing&& doing) {
   try {
     doing();
   } catch (...) {
-    item.result.error = std::current_exception();
+    if (!item.result.error) item.result.error = std::current_exception();
   }
   item.result.done = true;
 }
@@ -36,23 +50,23 @@ Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOption
       workspace_(std::move(weights), context_, options.rope) {}
 
 void Runner::step(std::span<WorkItem> items) {
-  decodes_.clear();
+  reads_.clear();
   writes_.clear();
   for (WorkItem& item : items) {
     item.result = {};
-    if (std::holds_alternative<Decode>(*item.work)) decodes_.push_back(&item);
-    if (std::holds_alternative<Write>(*item.work)) writes_.push_back(&item);
+    if (read_of(*item.work)) reads_.push_back(&item);
+    else if (const auto* scout = std::get_if<Scout>(item.work)) plan(item, *scout, {});
+    else writes_.push_back(&item);
   }
-  // Those that read a memory in one pass, those of the plain model in another.
-  const auto plain = std::partition(decodes_.begin(), decodes_.end(), [](const WorkItem* item) {
-    return std::get<Decode>(*item->work).item.memory != nullptr;
-  });
-  if (plain != decodes_.begin()) decode({decodes_.begin(), plain});
-  if (plain != decodes_.end()) decode({plain, decodes_.end()});
-  for (WorkItem& item : items) {
-    if (const auto* prefill = std::get_if<Prefill>(item.work)) read(item, *prefill);
-    if (const auto* asks = std::get_if<Scout>(item.work)) scout(item, *asks);
-  }
+  // Those that read a memory in one pass, those of the plain model in another; tokens before prompts, so that
+  // all of them are in the first.
+  const auto has_memory = [](const WorkItem* item) { return read_of(*item->work)->memory != nullptr; };
+  const auto is_token = [](const WorkItem* item) { return std::holds_alternative<Decode>(*item->work); };
+  const auto plain = std::partition(reads_.begin(), reads_.end(), has_memory);
+  std::partition(reads_.begin(), plain, is_token);
+  std::partition(plain, reads_.end(), is_token);
+  read_in_passes({reads_.begin(), plain});
+  read_in_passes({plain, reads_.end()});
   if (!writes_.empty()) write(writes_);
 }
 
@@ -67,41 +81,57 @@ void Runner::finish(std::span<Work> works) {
   }
 }
 
-void Runner::decode(std::span<WorkItem* const> batch) {
-  batch_.clear();
-  for (const WorkItem* item : batch) batch_.push_back(std::get<Decode>(*item->work).item);
-  try {
-    model::read_pass(workspace_, batch_, adapter_of(batch_.front()),
-                     [&](std::size_t i, std::int64_t token, std::span<const float> logits) {
-                       const Decode& work = std::get<Decode>(*batch[i]->work);
-                       if (work.logits) (*work.logits)(work.first_token + token, logits);
-                     });
-    for (WorkItem* item : batch) item->result.done = true;
-  } catch (...) {
-    if (batch.size() == 1) {
-      batch[0]->result = {.done = true, .error = std::current_exception()};
-      return;
+void Runner::read_in_passes(std::span<WorkItem* const> items) {
+  while (!items.empty()) {
+    std::size_t count = 0;
+    for (std::int64_t rows = 0; count < items.size(); ++count) {
+      rows += std::ssize(read_of(*items[count]->work)->tokens);
+      if (count > 0 && rows > kReadRowsTogether) break;
     }
-    // Somebody's failed: each by itself tells whose.
-    for (const model::ReadItem& item : batch_) item.cache->roll_back();
-    for (WorkItem* const& item : batch) decode({&item, 1});
+    read(items.first(count));
+    items = items.subspan(count);
   }
 }
 
-void Runner::read(WorkItem& item, const ReadWork& work) {
-  report(item, [&] {
-    model::read_pass(workspace_, {&work.item, 1}, adapter_of(work.item),
-                     [&](std::size_t, std::int64_t token, std::span<const float> logits) {
-                       if (work.logits) (*work.logits)(work.first_token + token, logits);
+void Runner::read(std::span<WorkItem* const> items) {
+  batch_.clear();
+  scouts_.resize(static_cast<std::size_t>(std::count_if(items.begin(), items.end(), [](const WorkItem* item) {
+    return std::holds_alternative<Scout>(*item->work);
+  })));
+  for (std::size_t i = 0, scout = 0; i < items.size(); ++i) {
+    model::ReadItem& item = batch_.emplace_back(*read_of(*items[i]->work));
+    if (std::holds_alternative<Scout>(*items[i]->work)) item.scout = &scouts_[scout++];
+    if (items.size() > 1) item.stop = nullptr;  // would end the others', too
+  }
+  ++read_passes_;
+  bool handed_out = false;
+  try {
+    model::read_pass(workspace_, batch_, adapter_of(batch_.front()),
+                     [&](std::size_t i, std::int64_t token, std::span<const float> logits) {
+                       handed_out = true;
+                       const ReadWork& work = *tokens_of(*items[i]->work);
+                       if (!work.logits) return;
+                       report(*items[i], [&] { (*work.logits)(work.first_token + token, logits); });
                      });
-  });
+  } catch (...) {
+    for (const model::ReadItem& item : batch_) item.cache->roll_back();
+    if (items.size() == 1 || handed_out) {
+      for (WorkItem* item : items) item->result = {.done = true, .error = std::current_exception()};
+    } else {  // somebody's failed: each by itself tells whose
+      for (WorkItem* const& item : items) read({&item, 1});
+    }
+    return;
+  }
+  for (std::size_t i = 0, scout = 0; i < items.size(); ++i) {
+    if (const auto* asks = std::get_if<Scout>(items[i]->work))
+      plan(*items[i], *asks, scouts_[scout++].layers);
+    else items[i]->result.done = true;
+  }
 }
 
-void Runner::scout(WorkItem& item, const Scout& work) {
+void Runner::plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states) {
   report(item, [&] {
-    model::ScoutStates states;
-    if (work.pass) states = model::scout_pass(workspace_, work.item, adapter_of(work.item));
-    if (work.plan) work.plan(context_, states.layers);
+    if (work.plan) work.plan(context_, states);
   });
 }
 

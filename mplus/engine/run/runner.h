@@ -2,10 +2,9 @@
 // workspace. One thread at a time; sessions whose work it does belong to the same weights.
 //
 // A step takes one piece of work from each of any number of sessions, kinds mixed, and does it in as few
-// passes as it can: all decodes in one read pass, writes together in one write pass; scouts and blocks of
-// prompts one after another. It changes no memory: whoever takes
-// the result does. What is written comes out bit for bit as if the session were alone. One that fails (its
-// rows are damaged, say) fails alone.
+// passes as it can: tokens, blocks of prompts and scouts in one read pass, writes together in one write pass.
+// It changes no memory: whoever takes the result does. What is written comes out bit for bit as if the
+// session were alone. One that fails (its rows are damaged, say) fails alone.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ struct RunnerOptions {
   // Layers of a write in one step, at most, so that nobody's token waits for all of them; 0: no limit. One
   // write pass goes on in a step then; writes that come meanwhile begin together after it.
   std::int64_t write_layers = 0;
-  std::int64_t prompt_tokens = 256;  // that are read in one step, at most
+  std::int64_t prompt_tokens = 256;  // of one session that are read in one step, at most
 };
 
 class Runner {
@@ -44,13 +43,15 @@ class Runner {
   void set_prompt_tokens(std::int64_t tokens) { options_.prompt_tokens = tokens; }
   std::int64_t prompt_tokens() const { return options_.prompt_tokens; }
 
+  std::int64_t read_passes() const { return read_passes_; }  // so far
+
   model::Workspace& workspace() { return workspace_; }
   kernels::Context& context() { return context_; }
 
  private:
-  void decode(std::span<WorkItem* const> batch);  // of one adapter
-  void read(WorkItem& item, const ReadWork& work);
-  void scout(WorkItem& item, const Scout& work);
+  void read_in_passes(std::span<WorkItem* const> items);  // of one adapter
+  void read(std::span<WorkItem* const> items);            // in one pass
+  void plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states);
   void write(std::span<WorkItem* const> items);
   void begin_writes(std::span<WorkItem* const> items);
   void advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
@@ -60,9 +61,11 @@ class Runner {
   ThreadPool pool_;
   kernels::Context context_;
   model::Workspace workspace_;
+  std::int64_t read_passes_ = 0;
   // Reused, so that a step of decodes allocates nothing.
-  std::vector<WorkItem*> decodes_, writes_;
+  std::vector<WorkItem*> reads_, writes_;
   std::vector<model::ReadItem> batch_;
+  std::vector<model::ScoutStates> scouts_;
 };
 
 // Runs one task (Generation, Ingestion, …) by itself to its end: what a program without other sessions does.
