@@ -63,7 +63,9 @@ TEST_F(SchedulerTest, WorkIsDoneAsByTheSessionItself) {
   session.remember_ids(store::random_ids(600, 2), "text");
   engine::GenerateOptions options;
   options.max_tokens = 6;
+  const std::int64_t before = engine_.runner().read_passes();
   const engine::Answer alone = session.generate_ids(prompt, options);
+  const std::int64_t passes = engine_.runner().read_passes() - before;
   std::vector<engine::Answer> answers(3);
   for (engine::Answer& answer : answers)
     ASSERT_TRUE(scheduler_.submit([&](Job&) -> engine::Steps<> {
@@ -74,6 +76,7 @@ TEST_F(SchedulerTest, WorkIsDoneAsByTheSessionItself) {
   scheduler_.stop();
   scheduler_.run();
   for (const engine::Answer& answer : answers) EXPECT_EQ(answer.tokens, alone.tokens);
+  EXPECT_EQ(engine_.runner().read_passes() - before, 2 * passes) << "three take the passes of one";
 }
 
 TEST_F(SchedulerTest, SomethingFromOutsideWakesIt) {

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace mplus::serve {
@@ -10,9 +11,14 @@ namespace {
 // With somebody's token waiting, a step may take little more than that token; alone, larger pieces cost less.
 constexpr std::int64_t kWriteLayersBesideOthers = 1, kWriteLayersAlone = 4;
 constexpr std::int64_t kPromptTokensBesideOthers = 32, kPromptTokensAlone = 128;
+// Rows of all prompts in a step: they are read in one pass, and each one costs little beside the pass.
+constexpr std::int64_t kPromptRowsBesideTokens = 64, kPromptRows = 256;
 
-bool is_prompt(const engine::Work& work) {
-  return std::holds_alternative<engine::Scout>(work) || std::holds_alternative<engine::Prefill>(work);
+// Tokens of a prompt that the work reads; 0: it is none.
+std::int64_t prompt_rows(const engine::Work& work) {
+  if (const auto* scout = std::get_if<engine::Scout>(&work)) return std::ssize(scout->item.tokens);
+  if (const auto* prefill = std::get_if<engine::Prefill>(&work)) return std::ssize(prefill->item.tokens);
+  return 0;
 }
 
 }  // namespace
@@ -70,13 +76,12 @@ bool Scheduler::admit() {
   return true;
 }
 
-// One item of each job that has work. Prompts go one after another in a step, so one of them is enough where
-// others wait.
+// One item of each job that has work; of prompts as many as a step has rows for, each in turn.
 bool Scheduler::gather() {
   bool some_ended = false;
   items_.clear();
   mine_.clear();
-  std::vector<std::pair<Job*, engine::Work*>> prompts;
+  prompts_.clear();
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     Job& job = **at;
     engine::Work* work = nullptr;
@@ -93,20 +98,33 @@ bool Scheduler::gather() {
     }
     ++at;
     if (!work) continue;
-    if (is_prompt(*work)) {
-      prompts.emplace_back(&job, work);
+    if (prompt_rows(*work) > 0) {
+      prompts_.emplace_back(&job, work);
       continue;
     }
     items_.push_back({work});
     mine_.push_back(&job);
   }
-  if (!prompts.empty()) {
-    const auto& [job, work] = prompts[turn_++ % prompts.size()];
+  working_ = items_.size() + prompts_.size();
+  take_prompts();
+  return some_ended;
+}
+
+void Scheduler::take_prompts() {
+  const bool tokens_wait = std::ranges::any_of(items_, [](const engine::WorkItem& item) {
+    return std::holds_alternative<engine::Decode>(*item.work);
+  });
+  const std::int64_t most = tokens_wait ? kPromptRowsBesideTokens : kPromptRows;
+  std::int64_t rows = 0;
+  const std::size_t first = prompts_.empty() ? 0 : turn_ % prompts_.size();
+  for (std::size_t i = 0; i < prompts_.size(); ++i) {
+    const auto& [job, work] = prompts_[(first + i) % prompts_.size()];
+    rows += prompt_rows(*work);
+    if (i > 0 && rows > most) break;
     items_.push_back({work});
     mine_.push_back(job);
+    ++turn_;
   }
-  working_ = items_.size() + (prompts.empty() ? 0 : prompts.size() - 1);
-  return some_ended;
 }
 
 void Scheduler::step() {

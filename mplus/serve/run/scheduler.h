@@ -1,6 +1,6 @@
 // The engine's thread: runs the jobs of all requests side by side, step by step. In each step every session
-// that generates gets its token, and writes go on by a few layers; of prompts one goes on by a few tokens,
-// each in turn, so that nobody's token waits long.
+// that generates gets its token, writes go on by a few layers, and prompts by as many tokens as let nobody's
+// token wait long: several in one pass, each in turn.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "mplus/engine/run/runner.h"
@@ -40,6 +41,7 @@ class Scheduler {
  private:
   bool admit();   // takes over what was submitted; false: there is nothing left to do, ever
   bool gather();  // the items of a step; true: jobs have ended
+  void take_prompts();
   void step();
   void wait();
 
@@ -56,7 +58,8 @@ class Scheduler {
   std::list<std::unique_ptr<Job>> jobs_;
   std::vector<Job*> mine_;  // whose work the items are
   std::vector<engine::WorkItem> items_;
-  std::size_t turn_ = 0;  // whose prompt goes on next
+  std::vector<std::pair<Job*, engine::Work*>> prompts_;  // that wait
+  std::size_t turn_ = 0;                                 // whose prompt goes on next
 };
 
 }  // namespace mplus::serve
