@@ -24,7 +24,7 @@ std::string check_capacity(const std::string& text) {
 
 std::vector<std::string> recall_names() {
   std::vector<std::string> names;
-  for (const memory::RecallRule rule : memory::kRecallRules) names.emplace_back(recall_rule_name(rule));
+  for (const RecallRule rule : kRecallRules) names.emplace_back(recall_rule_name(rule));
   return names;
 }
 
@@ -207,12 +207,12 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
                       .repetition_penalty = sampling.repeat_penalty,
                       .seed = seed};
   options.stop = sampling.stop;
-  if (!memory.recall.empty()) options.recall = memory::recall_rule_from_name(memory.recall);
-  if (!memory.recall_over.empty()) options.recall_over_everything = memory.recall_over == "everything";
-  options.recall_margin = memory.recall_margin;
-  if (!memory.read_over.empty()) options.read_over = memory::read_over_from_name(memory.read_over);
-  options.search.search = memory::search_from_name(memory.search).value_or(memory::Search::automatic);
-  options.words_weight = memory.words_weight;
+  options.recall.rule = recall_rule_from_name(memory.recall);
+  if (!memory.recall_over.empty()) options.recall.over_everything = memory.recall_over == "everything";
+  options.recall.margin = memory.recall_margin;
+  options.recall.read_over = read_over_from_name(memory.read_over);
+  options.recall.search = search_from_name(memory.search);
+  options.recall.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;
   options.recall_seed = seed;
   return options;

@@ -1,5 +1,5 @@
 // How text is cut into the chunks that updates write. Pure functions of lengths, so that a journal replays to
-// the same memory (docs/architecture.md, "Cutting text").
+// the same memory (docs/decisions.md, "Cutting text").
 #pragma once
 
 #include <cstdint>

@@ -11,15 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-memory::RecallRule recall_of(const model::Weights& weights) {
-  if (!weights.memory || !weights.memory->has_retriever) return memory::RecallRule::none;
-  if (weights.memory->recall.empty())
-    return memory::RecallRule::per_layer;  // published checkpoints: the paper's rule
-  const auto rule = memory::recall_rule_from_name(weights.memory->recall);
-  if (!rule)
-    fail(ErrorCode::unsupported, "the delta asks for recall \"{}\"; known are {}", weights.memory->recall,
-         memory::recall_rule_names());
-  return *rule;
+RecallPolicy policy_of(const model::Weights& weights) {
+  RecallPolicy policy = weights.memory ? weights.memory->recall : RecallPolicy();
+  if (!weights.memory || !weights.memory->has_retriever) policy.rule = RecallRule::none;
+  return policy;
 }
 
 }  // namespace
@@ -32,7 +27,7 @@ Engine::Engine(const EngineOptions& options)
                                                                .rope = options.rope,
                                                                .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),
-      default_recall_(recall_of(*weights_)) {
+      recall_policy_(policy_of(*weights_)) {
   load_text_side(options.files.model);
 }
 
@@ -53,19 +48,7 @@ std::int64_t Engine::window_tokens() const {
 memory::VoteOptions Engine::vote_options() const {
   memory::VoteOptions options;
   options.layer_weights = weights_->vote_weights;
-  if (weights_->memory) options.top = weights_->memory->vote_top;
-  return options;
-}
-
-memory::RecallOptions Engine::recall_options() const {
-  memory::RecallOptions options;
-  options.vote = vote_options();
-  if (!weights_->memory) return options;
-  options.over_everything = weights_->memory->recall_over_everything;
-  options.margin = weights_->memory->recall_margin.value_or(memory::kNoMargin);
-  options.read_over =
-      memory::read_over_from_name(weights_->memory->read_over).value_or(memory::ReadOver::everything);
-  options.most_in_turn = weights_->memory->read_turns;
+  options.top = recall_policy_.vote_top;
   return options;
 }
 

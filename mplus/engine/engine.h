@@ -39,9 +39,8 @@ class Engine {
   const memory::Layout& layout() const { return layout_; }
   std::int64_t chunk_tokens() const { return has_memory() ? weights_->memory->C : 0; }  // C
   std::int64_t window_tokens() const;                                                   // W, or the context
-  memory::RecallRule default_recall() const { return default_recall_; }
+  const RecallPolicy& recall_policy() const { return recall_policy_; }                  // as the delta says
   memory::VoteOptions vote_options() const;
-  memory::RecallOptions recall_options() const;  // as the weights want it
 
   bool has_tokenizer() const { return tokenizer_.has_value(); }
   const io::Tokenizer& tokenizer() const;  // throws not_found when the model's files bring none
@@ -60,7 +59,7 @@ class Engine {
   std::shared_ptr<const model::Weights> weights_;
   std::unique_ptr<Runner> runner_;
   memory::Layout layout_;
-  memory::RecallRule default_recall_ = memory::RecallRule::none;
+  RecallPolicy recall_policy_;
   std::optional<io::Tokenizer> tokenizer_;
   std::optional<io::ChatTemplate> chat_template_;
   std::optional<memory::Memory> initial_memory_;

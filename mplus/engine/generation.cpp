@@ -175,9 +175,7 @@ Steps<Answer> Generation::run_turn(State& state) {
 GenerateOptions Session::asking(const GenerateOptions& options, std::string_view question) const {
   GenerateOptions asks = with_words(options, question);
   // And where the model says so, read over what the question recalls.
-  const memory::RecallOptions model = engine_->recall_options();
-  if (!asks.read_over && asks.recall_over_everything.value_or(model.over_everything))
-    asks.read_over = model.read_over;
+  asks.recall.read_over = resolved(engine_->recall_policy(), asks.recall).read_over;
   return asks;
 }
 

@@ -140,7 +140,7 @@ Steps<> Session::close_answer(const Answer& answer, std::int64_t source, std::in
 
 void Session::emit_turn(std::string_view message, const Answer& answer,
                         const GenerateOptions& options) const {
-  const std::string_view rule = options.recall_strategy ? "" : memory::recall_rule_name(answer.recall);
+  const std::string_view rule = options.recall_strategy ? "" : recall_rule_name(answer.recall);
   std::vector<std::vector<std::int64_t>> births = answer.recalled_births;
   births.insert(births.end(), answer.seen_births.begin(), answer.seen_births.end());
   emit(TurnTaken{.message = message,
@@ -165,10 +165,10 @@ void Session::replay(const Event& event, bool as_recalled) {
              });
   } else if (const auto* told = std::get_if<TurnTaken>(&event)) {
     GenerateOptions options;
-    options.recall = memory::recall_rule_from_name(told->recall);
+    std::optional<RecallRule>& rule = options.recall.rule;
+    rule = recall_rule_from_name(told->recall);
     // What these two went by is not in the event.
-    if (options.recall == memory::RecallRule::words || options.recall == memory::RecallRule::oracle)
-      options.recall.reset();
+    if (rule == RecallRule::words || rule == RecallRule::oracle) rule.reset();
     if (as_recalled)
       options.recall_strategy = [&] {
         return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});

@@ -152,8 +152,9 @@ void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQ
       cache.rows = item.cache->front_rows(l);
     } else {
       if (item.recall && queries.retriever) {
-        item.cache->recalled(l) = item.recall->rows(w.context(), memory, l, queries);
-        item.cache->seen(l) = item.recall->short_term(l);
+        memory::LayerRecall recall = item.recall->rows(w.context(), memory, l, queries);
+        item.cache->recalled(l) = std::move(recall.rows);
+        item.cache->seen(l) = std::move(recall.short_term);
       }
       if (!item.cache->seen(l) && fill_front(w, item, l, adapter)) return;
       cache.rows = 0;

@@ -1,5 +1,5 @@
 // The read pass: tokens of one or more sessions through the decoder, over their memories
-// (docs/architecture.md, "Read"). The first pass of a read assembles each session's attention cache,
+// (docs/algorithm.md, "Read"). The first pass of a read assembles each session's attention cache,
 // recalling as it goes; later passes only append.
 #pragma once
 

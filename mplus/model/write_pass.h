@@ -1,5 +1,5 @@
 // The write pass: a chunk of text becomes K new rows in every layer that keeps a memory
-// (docs/architecture.md, "Update"). Sessions are stacked for the linear layers; what a session gets does not
+// (docs/algorithm.md, "Update"). Sessions are stacked for the linear layers; what a session gets does not
 // depend on its neighbours, bit for bit.
 #pragma once
 

@@ -189,8 +189,8 @@ class Asked final : public memory::Recall {
             const memory::Prior*) override {
     queries_.assign(scout[0].retriever, scout[0].retriever + scout[0].T * memory.layout().retriever);
   }
-  std::vector<memory::RecalledRow> rows(kernels::Context&, const memory::Memory&, std::int64_t,
-                                        const memory::LayerQueries&) override {
+  memory::LayerRecall rows(kernels::Context&, const memory::Memory&, std::int64_t,
+                           const memory::LayerQueries&) override {
     return {};
   }
 

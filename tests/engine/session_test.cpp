@@ -265,13 +265,13 @@ TEST(Session, RecallStrategyIsAnArgument) {
   class Counting final : public memory::Recall {
    public:
     explicit Counting(int* calls) : calls_(calls) {}
-    std::vector<memory::RecalledRow> rows(kernels::Context&, const memory::Memory& memory, std::int64_t layer,
-                                          const memory::LayerQueries& queries) override {
+    memory::LayerRecall rows(kernels::Context&, const memory::Memory& memory, std::int64_t layer,
+                             const memory::LayerQueries& queries) override {
       ++*calls_;
       EXPECT_EQ(queries.T, 9);
-      std::vector<memory::RecalledRow> first;
+      memory::LayerRecall first;
       memory.long_term().for_each(layer, [&](memory::RowId id, std::int64_t birth) {
-        if (first.size() < 3) first.push_back({id, birth, 1.0f});
+        if (first.rows.size() < 3) first.rows.push_back({id, birth, 1.0f});
       });
       return first;
     }

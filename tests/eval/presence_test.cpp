@@ -42,7 +42,7 @@ TEST(Observation, SeesWhatWasRecalledAndChangesNothing) {
     session.remember_ids(engine::random_ids(chunk, 40 + static_cast<unsigned>(u)), "s");
   engine::GenerateOptions plain;
   plain.max_tokens = 8;
-  plain.recall = memory::RecallRule::consensus;
+  plain.recall.rule = RecallRule::consensus;
   const auto ids = engine::random_ids(12, 3);
   const auto expected = session.generate_ids(ids, plain).tokens;
   // Over all updates the recalled rows must add up to what the read recalled.
@@ -53,7 +53,7 @@ TEST(Observation, SeesWhatWasRecalledAndChangesNothing) {
     engine::GenerateOptions options = plain;
     options.recall_strategy = [&] {
       return observe(
-          memory::make_recall(memory::RecallRule::consensus, {.vote = engine.vote_options(), .chunks = {}}),
+          memory::make_recall({RecallRule::consensus}, {.layer_weights = engine.weights().vote_weights}),
           seen, engine.vote_options());
     };
     EXPECT_EQ(session.generate_ids(ids, options).tokens, expected);

@@ -1,4 +1,5 @@
-// What a read sees of what a search found: short-term rows that count, chunks within the margin, in turn.
+// What a read sees of what a search found: short-term rows that count, chunks within the margin, one
+// after another.
 #include <map>
 #include <set>
 
@@ -7,7 +8,10 @@
 namespace mplus::memory {
 namespace {
 
-class ReadOverTest : public SearchTest {};
+class ReadOverTest : public SearchTest {
+ protected:
+  const std::vector<std::int64_t> kNewest{39};  // of oracle: short-term memory holds it whole
+};
 
 // Rows a layer holds of each chunk, short-term ones and those of the store.
 std::map<std::int64_t, std::pair<std::int64_t, std::vector<std::int64_t>>> rows_by_chunk(const Memory& memory,
@@ -26,12 +30,11 @@ TEST_F(ReadOverTest, WhatIsInShortTermMemoryCountsAmongWhatIsRecalled) {
   bool less = false;
   for (const RecallRule rule : kRules)
     for (const Search search : {Search::exact, Search::two_level}) {
-      RecallOptions how = options(kAll, 0);
+      RecallPolicy how = policy(kAll, 0);
       how.over_everything = true;
       how.search.search = search;
-      how.chunks = {39};  // of oracle: the newest, which short-term memory holds whole
       for (unsigned question = 1; question < 6; ++question) {
-        const Result result = recall(memory, rule, how, question);
+        const Result result = recall(memory, rule, how, question, kNewest);
         std::vector<std::int64_t> order = result.votes.order();
         if (rule == RecallRule::oracle) {
           std::erase(order, 39);
@@ -65,17 +68,16 @@ TEST_F(ReadOverTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
   for (const RecallRule rule : kRules)
     for (unsigned question = 1; question < 6; ++question)
       for (const double margin : {kNoMargin, 0.5}) {
-        RecallOptions how = options(kAll, 0);
+        RecallPolicy how = policy(kAll, 0);
         how.over_everything = true;
         how.margin = margin;
-        how.chunks = {39};
-        for (const auto& seen : recall(memory, rule, how, question).seen)
+        for (const auto& seen : recall(memory, rule, how, question, kNewest).seen)
           EXPECT_FALSE(seen) << "not asked for";
         how.read_over = ReadOver::recalled;
         how.search.search = Search::exact;
-        const Result exact = recall(memory, rule, how, question);
+        const Result exact = recall(memory, rule, how, question, kNewest);
         how.search.search = Search::two_level;
-        const Result levels = recall(memory, rule, how, question);
+        const Result levels = recall(memory, rule, how, question, kNewest);
         expect_same(levels.rows, exact.rows);
         EXPECT_EQ(levels.seen, exact.seen);
         for (std::int64_t l = 0; l < kLayers; ++l) {
@@ -93,78 +95,82 @@ TEST_F(ReadOverTest, OfShortTermMemoryOnlyWhatCountsIsSeen) {
   EXPECT_TRUE(some);
 }
 
-TEST_F(ReadOverTest, ChunksAreReadInTurnTheNewestFirst) {
+TEST_F(ReadOverTest, ChunksAreTriedTheNewestFirst) {
   const Memory memory = written(40);
   const std::int64_t K = memory.layout().K;
   const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
   for (const RecallRule rule : kRules)
     for (int i = 0; i < 4; ++i) {
-      RecallOptions how = options(kAll, 0);
+      RecallPolicy how = policy(kAll, 0);
       how.over_everything = true;
       how.search.search = i % 2 ? Search::two_level : Search::exact;
-      how.window_first = i / 2 == 1;
-      how.read_over = ReadOver::in_turn;
-      how.most_in_turn = 4;
-      how.chunks = {3, 20};
+      const bool window_first = i / 2 == 1;
+      how.read_over = ReadOver::attempts;
+      how.attempts = 4;
+      how.rule = rule;
       const Question asked(1);
-      const std::unique_ptr<Recall> recall = make_recall(rule, how);
+      const std::unique_ptr<Recall> recall = make_recall(how, given({3, 20}, window_first));
+      Attempts& attempts = recall->found()->attempts;
       recall->plan(context, memory,
                    rule == RecallRule::words ? std::span<const LayerQueries>() : std::span(asked.scout),
                    &prior);
-      std::vector<std::int64_t> expected = recall->votes()->order();
+      std::vector<std::int64_t> expected = recall->found()->votes.order();
       if (rule == RecallRule::oracle) {  // given ones first, as they were given
         std::erase_if(expected, [](std::int64_t chunk) { return chunk == 3 || chunk == 20; });
         expected.insert(expected.begin(), {3, 20});
       }
       expected.resize(4);
       std::sort(expected.begin() + (rule == RecallRule::oracle ? 2 : 0), expected.end(), std::greater<>());
-      if (how.window_first) {  // a turn for what stands in the window
+      if (window_first) {  // an attempt with what stands in the window
         for (std::int64_t l = 0; l < kLayers; ++l) {
-          EXPECT_TRUE(recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]).empty());
-          EXPECT_EQ(recall->short_term(l), std::vector<std::int64_t>());
+          const LayerRecall layer =
+              recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+          EXPECT_TRUE(layer.rows.empty());
+          EXPECT_EQ(layer.short_term, std::vector<std::int64_t>());
         }
-        EXPECT_EQ(recall->behind(), std::nullopt);
-        ASSERT_TRUE(recall->has_next());
-        recall->next();
+        EXPECT_EQ(attempts.behind(), std::nullopt);
+        ASSERT_TRUE(attempts.has_next());
+        attempts.next();
       }
-      for (std::size_t turn = 0; turn < expected.size(); ++turn) {
+      for (std::size_t attempt = 0; attempt < expected.size(); ++attempt) {
         std::set<std::int64_t> chunks;
         std::int64_t rows = 0;
         for (std::int64_t l = 0; l < kLayers; ++l) {
-          for (const RecalledRow& row :
-               recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)])) {
-            chunks.insert(chunk_of(row.birth, K));
-            ++rows;
-          }
-          const auto seen = recall->short_term(l);
-          ASSERT_TRUE(seen);
-          for (const std::int64_t birth : *seen) chunks.insert(chunk_of(birth, K));
-          rows += std::ssize(*seen);
+          const LayerRecall layer =
+              recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+          for (const RecalledRow& row : layer.rows) chunks.insert(chunk_of(row.birth, K));
+          ASSERT_TRUE(layer.short_term);
+          for (const std::int64_t birth : *layer.short_term) chunks.insert(chunk_of(birth, K));
+          rows += std::ssize(layer.rows) + std::ssize(*layer.short_term);
         }
-        EXPECT_EQ(chunks, std::set{expected[turn]});
+        EXPECT_EQ(chunks, std::set{expected[attempt]});
         EXPECT_EQ(rows, kLayers * K);
-        const bool given = rule == RecallRule::oracle && turn < 2;
-        EXPECT_EQ(recall->behind(), given ? 0 : recall->votes()->behind(expected[turn]));
-        ASSERT_EQ(recall->has_next(), turn + 1 < expected.size());
-        if (recall->has_next()) recall->next();
+        const bool given = rule == RecallRule::oracle && attempt < 2;
+        EXPECT_EQ(attempts.behind(), given ? 0 : recall->found()->votes.behind(expected[attempt]));
+        ASSERT_EQ(attempts.has_next(), attempt + 1 < expected.size());
+        if (attempts.has_next()) attempts.next();
       }
     }
 }
 
 TEST_F(ReadOverTest, BeforeAnythingIsStoredTheWindowComesFirstToo) {
   const Memory memory = written(1);
-  RecallOptions how = options(kAll, 0);
-  how.over_everything = how.window_first = true;
-  how.read_over = ReadOver::in_turn;
-  const std::unique_ptr<Recall> recall = make_recall(RecallRule::consensus, how);  // nothing to plan with
+  RecallPolicy how = policy(kAll, 0);
+  how.over_everything = true;
+  how.read_over = ReadOver::attempts;
+  how.rule = RecallRule::consensus;
+  const std::unique_ptr<Recall> recall = make_recall(how, given({}, true));  // nothing to plan with
+  Attempts& attempts = recall->found()->attempts;
   const Question asked(1);
-  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
-  EXPECT_EQ(recall->short_term(0), std::vector<std::int64_t>());
-  ASSERT_TRUE(recall->has_next());
-  recall->next();
-  EXPECT_TRUE(recall->rows(context, memory, 0, asked.scout[0]).empty());
-  EXPECT_EQ(recall->short_term(0), std::nullopt) << "all of it is read";
-  EXPECT_FALSE(recall->has_next());
+  const LayerRecall window = recall->rows(context, memory, 0, asked.scout[0]);
+  EXPECT_TRUE(window.rows.empty());
+  EXPECT_EQ(window.short_term, std::vector<std::int64_t>());
+  ASSERT_TRUE(attempts.has_next());
+  attempts.next();
+  const LayerRecall rest = recall->rows(context, memory, 0, asked.scout[0]);
+  EXPECT_TRUE(rest.rows.empty());
+  EXPECT_EQ(rest.short_term, std::nullopt) << "all of it is read";
+  EXPECT_FALSE(attempts.has_next());
 }
 
 TEST_F(ReadOverTest, ChunksFarBehindTheBestAreNotRecalled) {
@@ -172,7 +178,7 @@ TEST_F(ReadOverTest, ChunksFarBehindTheBestAreNotRecalled) {
   for (const RecallRule rule : kRules)
     for (const Search search : {Search::exact, Search::two_level})
       for (const double margin : {0.0, 0.3, 1.0}) {
-        RecallOptions how = options(kAll, 0);
+        RecallPolicy how = policy(kAll, 0);
         how.search.search = search;
         how.margin = margin;
         const Result result = recall(memory, rule, how);

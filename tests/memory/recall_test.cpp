@@ -75,16 +75,16 @@ struct Store {
     }
   }
 
-  std::vector<std::vector<RecalledRow>> recall(RecallRule rule, RecallOptions options = {},
+  std::vector<std::vector<RecalledRow>> recall(const RecallPolicy& policy, RecallInput input = {},
                                                const Prior& prior = {}) {
-    const auto how = make_recall(rule, std::move(options));
+    const auto how = make_recall(policy, std::move(input));
     how->plan(context, memory,
               how->wants_scout() ? std::span<const LayerQueries>(scout) : std::span<const LayerQueries>(),
               prior ? &prior : nullptr);
-    if (how->votes()) votes = *how->votes();
+    if (how->found()) votes = how->found()->votes;
     std::vector<std::vector<RecalledRow>> layers;
     for (std::size_t l = 0; l < scout.size(); ++l)
-      layers.push_back(how->rows(context, memory, static_cast<std::int64_t>(l), scout[l]));
+      layers.push_back(how->rows(context, memory, static_cast<std::int64_t>(l), scout[l]).rows);
     return layers;
   }
 
@@ -115,10 +115,10 @@ Births counted(std::int64_t n) {
   return births;
 }
 
-RecallOptions options_of(RecallRule rule) {
-  RecallOptions options;
-  if (rule == RecallRule::oracle) options.chunks = {2};
-  return options;
+RecallInput input_of(RecallRule rule) {
+  RecallInput input;
+  if (rule == RecallRule::oracle) input.chunks = {2};
+  return input;
 }
 
 double by_hand(const Store& store, std::size_t layer, std::int64_t birth) {
@@ -145,7 +145,7 @@ TEST(Recall, EveryRuleGivesDistinctRowsInOrderOfBirth) {
   Store store(3, counted(40));
   for (const RecallRule rule : kRecallRules) {
     const auto layers =
-        store.recall(rule, options_of(rule), [](std::int64_t chunk) { return chunk % 3 == 0 ? 1.0 : 0.0; });
+        store.recall({rule}, input_of(rule), [](std::int64_t chunk) { return chunk % 3 == 0 ? 1.0 : 0.0; });
     for (const auto& rows : layers) {
       EXPECT_EQ(rows.size(), rule == RecallRule::none ? 0u : 6u) << recall_rule_name(rule);
       const Births births = births_of(rows);
@@ -165,8 +165,8 @@ TEST(Recall, PermutingTheStoreChangesNothing) {
   Store one(3, births), other(3, shuffled);
   const Prior prior = [](std::int64_t chunk) { return static_cast<double>((chunk * 7) % 5); };
   for (const RecallRule rule : kRecallRules) {
-    EXPECT_EQ(births_of(one.recall(rule, options_of(rule), prior)),
-              births_of(other.recall(rule, options_of(rule), prior)))
+    EXPECT_EQ(births_of(one.recall({rule}, input_of(rule), prior)),
+              births_of(other.recall({rule}, input_of(rule), prior)))
         << recall_rule_name(rule);
     EXPECT_EQ(one.votes.votes, other.votes.votes) << recall_rule_name(rule);  // to the last bit
   }
@@ -174,7 +174,7 @@ TEST(Recall, PermutingTheStoreChangesNothing) {
 
 TEST(Recall, WithOneLayerChunksComeByTheirMeanScore) {
   Store store(1, counted(40));
-  store.recall(RecallRule::consensus);
+  store.recall({RecallRule::consensus});
   std::vector<std::pair<double, std::int64_t>> means;
   for (std::int64_t chunk = 0; chunk < 10; ++chunk) {
     double mean = 0;
@@ -194,13 +194,13 @@ TEST(Recall, SmallStores) {
   const Prior prior = [](std::int64_t) { return 0.0; };
   for (const RecallRule rule : kRecallRules) {
     Store empty(2, Births{});
-    for (const auto& rows : empty.recall(rule, options_of(rule), prior)) EXPECT_TRUE(rows.empty());
+    for (const auto& rows : empty.recall({rule}, input_of(rule), prior)) EXPECT_TRUE(rows.empty());
     Store few(2, {9, 8, 3});  // fewer than K0: each of them once
-    for (const auto& rows : few.recall(rule, options_of(rule), prior))
+    for (const auto& rows : few.recall({rule}, input_of(rule), prior))
       EXPECT_EQ(births_of(rows), rule == RecallRule::none ? Births{} : (Births{3, 8, 9}))
           << recall_rule_name(rule);
     Store one(2, {8, 9, 10, 11});  // one chunk: its standardised score is 0
-    one.recall(rule, options_of(rule), prior);
+    one.recall({rule}, input_of(rule), prior);
     if (rule == RecallRule::consensus) {
       EXPECT_EQ(one.votes[2], 0.0);
     }
@@ -212,7 +212,7 @@ TEST(Recall, EqualScoresGoToTheOlder) {
   for (auto& q : store.queries) std::fill(q.begin(), q.end(), 0.0f);  // every score is one half
   for (const RecallRule rule :
        {RecallRule::per_layer, RecallRule::consensus, RecallRule::words, RecallRule::hybrid})
-    for (const auto& rows : store.recall(rule, {}, [](std::int64_t) { return 0.0; }))
+    for (const auto& rows : store.recall({rule}, {}, [](std::int64_t) { return 0.0; }))
       EXPECT_EQ(births_of(rows), (Births{0, 1, 2, 3, 12, 13})) << recall_rule_name(rule);
 }
 
@@ -222,10 +222,10 @@ TEST(Recall, LoadedBirthsMayBeNegativeAndCollide) {
   Store store(2, births);
   for (const RecallRule rule : kRecallRules) {
     if (rule == RecallRule::none) continue;
-    RecallOptions options;
-    options.chunks = {-2};
+    RecallInput input;
+    input.chunks = {-2};
     const auto layers =
-        store.recall(rule, options, [](std::int64_t chunk) { return chunk == -2 ? 1.0 : 0.0; });
+        store.recall({rule}, input, [](std::int64_t chunk) { return chunk == -2 ? 1.0 : 0.0; });
     for (const auto& rows : layers) {
       std::set<std::uint32_t> ids;
       for (const RecalledRow& row : rows) ids.insert(row.id.row);
@@ -235,7 +235,7 @@ TEST(Recall, LoadedBirthsMayBeNegativeAndCollide) {
       }
     }
   }
-  store.recall(RecallRule::consensus);
+  store.recall({RecallRule::consensus});
   EXPECT_TRUE(store.votes.contains(-500'000'000) && store.votes.contains(-2) && store.votes.contains(-1));
   EXPECT_LT(store.votes.chunks.size(), 30u);  // ages far apart cost nothing
 }
@@ -244,7 +244,8 @@ TEST(Recall, RecordedRowsComeBackEachOnce) {
   Store store(1, {-5, -5, -5, 2});
   const auto rows = [&](const std::unique_ptr<Recall>& how) {
     std::vector<std::uint32_t> ids;
-    for (const RecalledRow& row : how->rows(store.context, store.memory, 0, {})) ids.push_back(row.id.row);
+    for (const RecalledRow& row : how->rows(store.context, store.memory, 0, {}).rows)
+      ids.push_back(row.id.row);
     return ids;
   };
   EXPECT_EQ(rows(recall_births({{-5, -5, 2, 99}})), (std::vector<std::uint32_t>{0, 1, 3}));
@@ -279,23 +280,23 @@ TEST(Recall, ExpiredRowsAreNotThere) {
     EXPECT_EQ(memory.long_term().expiry(l).birth, oldest);
   }
   for (const RecallRule rule : kRecallRules) {
-    const auto how = make_recall(rule, options_of(rule));
+    const auto how = make_recall({rule}, input_of(rule));
     how->plan(
         other.context, memory,
         how->wants_scout() ? std::span<const LayerQueries>(other.scout) : std::span<const LayerQueries>(),
         nullptr);
     for (std::int64_t l = 0; l < 2; ++l)
       for (const RecalledRow& row :
-           how->rows(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]))
+           how->rows(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]).rows)
         EXPECT_TRUE(memory.long_term().alive(l, memory.long_term().segments()[row.id.segment], row.id.row));
   }
 }
 
 TEST(Recall, ChunksPartlyForgottenGiveWhatIsLeft) {
   Store store({{0, 5, 6, 7, 8, 9, 10, 11}, {1, 2, 3, 4, 12}}, 20);
-  RecallOptions options;
-  options.chunks = {1};
-  const auto layers = births_of(store.recall(RecallRule::oracle, options));
+  RecallInput input;
+  input.chunks = {1};
+  const auto layers = births_of(store.recall({RecallRule::oracle}, input));
   const Births middle{5, 6, 7};
   EXPECT_TRUE(std::includes(layers[0].begin(), layers[0].end(), middle.begin(), middle.end()));
   EXPECT_EQ(layers[1], (Births{1, 2, 3, 4, 12}));
@@ -303,7 +304,7 @@ TEST(Recall, ChunksPartlyForgottenGiveWhatIsLeft) {
 
 TEST(Recall, HybridIsTheSumOfBothStandardised) {
   Store store(3, counted(40));
-  store.recall(RecallRule::consensus);
+  store.recall({RecallRule::consensus});
   const Votes votes = store.votes;
   const Prior prior = [](std::int64_t chunk) { return chunk == 4 ? 3.0 : chunk == 6 ? 1.0 : 0.0; };
   const auto standardised = [](std::vector<double> x) {
@@ -321,14 +322,12 @@ TEST(Recall, HybridIsTheSumOfBothStandardised) {
   vote = standardised(vote);
   words = standardised(words);
   for (const double weight : {0.0, 0.5, 1.0, 4.0}) {
-    RecallOptions options;
-    options.prior_weight = weight;
-    store.recall(RecallRule::hybrid, options, prior);
+    store.recall({.rule = RecallRule::hybrid, .words_weight = weight}, {}, prior);
     for (std::size_t c = 0; c < 10; ++c)
       EXPECT_NEAR(store.votes[static_cast<std::int64_t>(c)], vote[c] + weight * words[c], 1e-12);
     EXPECT_EQ(store.votes[15], 0.0);
   }
-  const auto by_words = births_of(store.recall(RecallRule::words, {}, prior));
+  const auto by_words = births_of(store.recall({RecallRule::words}, {}, prior));
   EXPECT_EQ(by_words[0],
             (Births{16, 17, 18, 19, 24, 25}));  // chunk 4, then 6: the older rows, without scores
 }
@@ -336,9 +335,9 @@ TEST(Recall, HybridIsTheSumOfBothStandardised) {
 TEST(Recall, ChanceFollowsTheSeed) {
   Store store(2, counted(200));
   const auto draw = [&](std::uint64_t seed) {
-    RecallOptions options;
-    options.seed = seed;
-    return births_of(store.recall(RecallRule::random, options));
+    RecallInput input;
+    input.seed = seed;
+    return births_of(store.recall({RecallRule::random}, input));
   };
   EXPECT_EQ(draw(5), draw(5));
   EXPECT_NE(draw(5), draw(6));
@@ -365,7 +364,7 @@ TEST(Recall, AttentionIsTheMeanProduct) {
                   double{reinterpret_cast<const float*>(view.k)[r * 4 + h / 2 * 2 + i]} / 12;
     EXPECT_NEAR(scores[r], mean, 1e-6);
   }
-  const auto taken = store.recall(RecallRule::attention)[1];
+  const auto taken = store.recall({RecallRule::attention})[1];
   EXPECT_EQ(births_of(taken).size(), 6u);
   const float least =
       std::min_element(taken.begin(), taken.end(), [](auto& a, auto& b) { return a.score < b.score; })->score;
@@ -375,7 +374,7 @@ TEST(Recall, AttentionIsTheMeanProduct) {
 // One vector a chunk: the cosine of the pooled queries and the mean keys, all layers end to end.
 TEST(Recall, VectorIsTheCosineOverAllLayers) {
   Store store(3, counted(40));
-  store.recall(RecallRule::vector);
+  store.recall({RecallRule::vector});
   for (std::int64_t chunk = 0; chunk < 10; ++chunk) {
     double product = 0, query_norm = 0, chunk_norm = 0;
     for (std::size_t l = 0; l < 3; ++l) {

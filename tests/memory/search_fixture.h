@@ -76,28 +76,32 @@ class SearchTest : public ::testing::Test {
     std::vector<std::optional<std::vector<std::int64_t>>> seen;  // of short-term memory
   };
 
-  static RecallOptions options(std::int64_t keep, std::int64_t sample, std::int64_t top = 0) {
-    RecallOptions how;
-    how.vote.top = top;
-    how.vote.layer_weights = {1, 0.5, 2};
+  static RecallPolicy policy(std::int64_t keep, std::int64_t sample, std::int64_t top = 0) {
+    RecallPolicy how;
+    how.vote_top = top;
     how.search = {
         .search = Search::two_level, .sample = sample, .keep = keep, .finish = keep, .sharpen = sample};
-    how.chunks = {3};
     return how;
   }
+  static RecallInput given(std::vector<std::int64_t> chunks, bool window_first = false) {
+    return {.layer_weights = {1, 0.5, 2}, .chunks = std::move(chunks), .window_first = window_first};
+  }
 
-  Result recall(const Memory& memory, RecallRule rule, const RecallOptions& how, unsigned question = 1) {
+  Result recall(const Memory& memory, RecallRule rule, RecallPolicy how, unsigned question = 1,
+                std::vector<std::int64_t> chunks = {3}) {
     const Question asked(question, memory.layout().remembering);
-    const auto recalled = make_recall(rule, how);
+    how.rule = rule;
+    const auto recalled = make_recall(how, given(std::move(chunks)));
     const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
     recalled->plan(context, memory,
                    recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout)
                                            : std::span<const LayerQueries>(),
                    &prior);
-    Result result{.rows = {}, .votes = *recalled->votes(), .seen = {}};
+    Result result{.rows = {}, .votes = recalled->found()->votes, .seen = {}};
     for (std::int64_t l = 0; l < kLayers; ++l) {
-      result.rows.push_back(recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]));
-      result.seen.push_back(recalled->short_term(l));
+      LayerRecall layer = recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+      result.rows.push_back(std::move(layer.rows));
+      result.seen.push_back(std::move(layer.short_term));
     }
     return result;
   }

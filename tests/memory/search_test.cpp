@@ -54,7 +54,7 @@ TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {
     for (const RecallRule rule : kRules)
       for (const auto& [top, everything, margin] :
            {std::tuple{0, false, kNoMargin}, {3, false, kNoMargin}, {3, true, kNoMargin}, {3, true, 0.5}}) {
-        RecallOptions how = options(kAll, 0, top);
+        RecallPolicy how = policy(kAll, 0, top);
         how.over_everything = everything;
         how.margin = margin;
         const Result kept = recall(memory, rule, how);
@@ -96,7 +96,7 @@ TEST_F(SearchTest, EveryLayerGetsDistinctRowsInOrderOfBirth) {
   const Memory memory = written(60);
   for (const RecallRule rule : kRules)
     for (const std::int64_t keep : {0, 1, 4}) {
-      for (const auto& rows : recall(memory, rule, options(keep, 5, 3)).rows) {
+      for (const auto& rows : recall(memory, rule, policy(keep, 5, 3)).rows) {
         ASSERT_EQ(std::ssize(rows), memory.layout().K0) << recall_rule_name(rule);
         std::set<RowId> ids;
         for (const RecalledRow& row : rows) ids.insert(row.id);
@@ -110,12 +110,12 @@ TEST_F(SearchTest, EveryLayerGetsDistinctRowsInOrderOfBirth) {
 
 TEST_F(SearchTest, SmallStores) {
   for (const RecallRule rule : kRules) {
-    for (const auto& rows : recall(Memory(layout_of(), 5), rule, options(4, 4)).rows)
+    for (const auto& rows : recall(Memory(layout_of(), 5), rule, policy(4, 4)).rows)
       EXPECT_TRUE(rows.empty());
     const Memory few = written(4);  // one update's rows have left short-term memory: fewer than K0
-    for (const auto& rows : recall(few, rule, options(4, 4)).rows) EXPECT_EQ(std::ssize(rows), kK);
+    for (const auto& rows : recall(few, rule, policy(4, 4)).rows) EXPECT_EQ(std::ssize(rows), kK);
     const Memory some = written(9);  // fewer chunks than are kept
-    RecallOptions how = options(100, 4);
+    RecallPolicy how = policy(100, 4);
     const Result kept = recall(some, rule, how);
     how.search.search = Search::exact;
     expect_same(kept.rows, recall(some, rule, how).rows);
@@ -128,8 +128,8 @@ TEST_F(SearchTest, PermutingTheStoreChangesNothing) {
   const Memory shuffled = with_rows_in_order(
       memory, [&](std::vector<RowId>& ids) { std::shuffle(ids.begin(), ids.end(), random); });
   for (const RecallRule rule : kRules) {
-    const Result one = recall(memory, rule, options(6, 8, 3));
-    const Result other = recall(shuffled, rule, options(6, 8, 3));
+    const Result one = recall(memory, rule, policy(6, 8, 3));
+    const Result other = recall(shuffled, rule, policy(6, 8, 3));
     expect_same(one.rows, other.rows);
     EXPECT_EQ(one.votes.votes, other.votes.votes) << recall_rule_name(rule);
   }
@@ -138,12 +138,12 @@ TEST_F(SearchTest, PermutingTheStoreChangesNothing) {
 TEST_F(SearchTest, WhatIsForgottenNeverComesBack) {
   Memory memory = written(60);
   for (int round = 0; round < 20; ++round) {
-    const Result found = recall(memory, RecallRule::consensus, options(4, 8, 3));
+    const Result found = recall(memory, RecallRule::consensus, policy(4, 8, 3));
     std::set<std::int64_t> chunks;
     for (const auto& rows : found.rows)
       for (const RecalledRow& row : rows) chunks.insert(chunk_of(row.birth, kK));
     memory.rewrite(Rewriting(memory.layout(), chunks));
-    const Result again = recall(memory, RecallRule::consensus, options(4, 8, 3));
+    const Result again = recall(memory, RecallRule::consensus, policy(4, 8, 3));
     for (const auto& rows : again.rows)
       for (const RecalledRow& row : rows) EXPECT_FALSE(chunks.contains(chunk_of(row.birth, kK)));
     for (const std::int64_t chunk : chunks) EXPECT_FALSE(again.votes.held[again.votes.place(chunk)]);
@@ -165,11 +165,11 @@ TEST_F(SearchTest, LoadedBirthsMayBeNegativeFarApartAndCollide) {
   loaded.load_long_term(std::move(store));
   loaded.set_updates(3);
   for (const RecallRule rule : kRules) {
-    RecallOptions how = options(kAll, 0);
+    RecallPolicy how = policy(kAll, 0);
     const Result kept = recall(loaded, rule, how);
     how.search.search = Search::exact;
     expect_same(kept.rows, recall(loaded, rule, how).rows);
-    for (const auto& taken : recall(loaded, rule, options(2, 2)).rows) EXPECT_EQ(taken.size(), 8u);
+    for (const auto& taken : recall(loaded, rule, policy(2, 2)).rows) EXPECT_EQ(taken.size(), 8u);
   }
 }
 
@@ -192,9 +192,9 @@ TEST_F(SearchTest, FindsWhatFitsAmongMany) {
   }
   memory.update(rows);
   write(memory, 1, 60);
-  const Result found = recall(memory, RecallRule::consensus, options(4, 16));
+  const Result found = recall(memory, RecallRule::consensus, policy(4, 16));
   EXPECT_EQ(found.votes.order().front(), 300);
-  RecallOptions how = options(4, 16);
+  RecallPolicy how = policy(4, 16);
   how.search.search = Search::exact;
   const Votes exact = recall(memory, RecallRule::consensus, how).votes;
   EXPECT_NEAR(found.votes[300], exact[300], 0.1 * exact[300]);
@@ -204,13 +204,13 @@ TEST_F(SearchTest, LayersWithoutAMemoryAreNotWaitedFor) {
   const LayerSet layers({0, 2});
   const Memory memory = written(300, layout_of(DType::f32, kUnlimited, layers));
   for (const RecallRule rule : kRules) {
-    const Result kept = recall(memory, rule, options(kAll, 0));
-    RecallOptions how = options(kAll, 0);
+    const Result kept = recall(memory, rule, policy(kAll, 0));
+    RecallPolicy how = policy(kAll, 0);
     how.search.search = Search::exact;
     const Result exact = recall(memory, rule, how);
     expect_same(kept.rows, exact.rows);
     EXPECT_EQ(kept.votes.votes, exact.votes.votes);
-    const Result few = recall(memory, rule, options(4, 16));
+    const Result few = recall(memory, rule, policy(4, 16));
     for (std::int64_t l = 0; l < kLayers; ++l)
       EXPECT_EQ(std::ssize(few.rows[static_cast<std::size_t>(l)]),
                 layers.contains(l) ? memory.layout().K0 : 0);
@@ -221,9 +221,9 @@ TEST_F(SearchTest, LayersWithoutAMemoryAreNotWaitedFor) {
 
 TEST_F(SearchTest, MostOfTheBestAmongManyAreTheExactOnes) {
   const Memory memory = written(2000);
-  RecallOptions how = options(0, 0, 3);
+  RecallPolicy how = policy(0, 0, 3);
   how.search = {.search = Search::two_level, .sample = 64, .keep = 250, .finish = 60, .sharpen = 80};
-  RecallOptions exactly = how;
+  RecallPolicy exactly = how;
   exactly.search.search = Search::exact;
   constexpr std::size_t kBest = 8;
   std::size_t same = 0;
@@ -309,8 +309,8 @@ TEST_F(SearchTest, IndexOutlastsSegmentsMovedElsewhere) {
 TEST_F(SearchTest, IndexOfALoadedStoreFindsTheSame) {
   const Memory memory = written(60);
   const Memory loaded = with_rows_in_order(memory, [](std::vector<RowId>&) {});
-  expect_same(recall(memory, RecallRule::consensus, options(4, 8, 3)).rows,
-              recall(loaded, RecallRule::consensus, options(4, 8, 3)).rows);
+  expect_same(recall(memory, RecallRule::consensus, policy(4, 8, 3)).rows,
+              recall(loaded, RecallRule::consensus, policy(4, 8, 3)).rows);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class FiniteTest : public ::testing::Test {
     }
     AttentionCache cache(weights->config.layers, workspace.kv_shape());
     memory::WindowRows rows(layout);
-    const auto recall = memory::make_recall(memory::RecallRule::per_layer);
+    const auto recall = memory::make_recall({RecallRule::per_layer});
     const ReadItem item{.tokens = std::span(all).first(9),
                         .cache = &cache,
                         .window = &rows,

@@ -157,7 +157,7 @@ void expect_reads_of_the_hidden_state_form(TinyModel& model) {
   memory::Memory memory = model.memory();
   for (unsigned u = 0; u < 6; ++u) write(model, memory, model.tokens(20, u));
   const auto tokens = model.tokens(17, 99);
-  const auto recall = memory::make_recall(memory::RecallRule::per_layer);
+  const auto recall = memory::make_recall({RecallRule::per_layer});
   AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
   std::vector<float> logits;
   const ReadItem item{
@@ -223,7 +223,7 @@ TEST(ReadPass, EqualsTheHiddenStateFormWithAMemoryInSomeLayers) {
   AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
   ReadItem item{.tokens = tokens, .cache = &cache, .memory = &memory, .scouts_end = 17};
   const ScoutStates scout = scout_pass(model.workspace, item, Adapter::read);
-  const auto recall = memory::make_recall(memory::RecallRule::consensus);
+  const auto recall = memory::make_recall({RecallRule::consensus});
   recall->plan(model.context, memory, scout.layers, nullptr);
   item.recall = recall.get();
   std::vector<float> logits;
@@ -309,7 +309,7 @@ TEST(ReadPass, ABatchEqualsEachAlone) {
                                                   model.tokens(30, 3)};
   std::vector<std::vector<float>> alone, together(3);
   for (std::size_t s = 0; s < 3; ++s) {
-    const auto recall = memory::make_recall(memory::RecallRule::per_layer);
+    const auto recall = memory::make_recall({RecallRule::per_layer});
     const std::size_t all[] = {prompts[s].size()};
     alone.push_back(read_in_pieces(model, memories[s], prompts[s], all, recall.get(), false));
   }
@@ -318,7 +318,7 @@ TEST(ReadPass, ABatchEqualsEachAlone) {
   caches.reserve(3);
   std::vector<ReadItem> batch;
   for (std::size_t s = 0; s < 3; ++s) {
-    recalls.push_back(memory::make_recall(memory::RecallRule::per_layer));
+    recalls.push_back(memory::make_recall({RecallRule::per_layer}));
     caches.emplace_back(model.layout.layers, model.workspace.kv_shape());
     const auto T = static_cast<std::int64_t>(prompts[s].size());
     batch.push_back({.tokens = prompts[s],
@@ -342,7 +342,7 @@ TEST(ReadPass, ChangesNothing) {
   memory::Memory memory = model.memory();
   for (unsigned u = 0; u < 3; ++u) write(model, memory, model.tokens(30, u));
   const memory::Memory before = memory;
-  const auto recall = memory::make_recall(memory::RecallRule::consensus);
+  const auto recall = memory::make_recall({RecallRule::consensus});
   const auto tokens = model.tokens(12, 1);
   AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
   const ReadItem item{
@@ -360,8 +360,8 @@ TEST(ReadPass, RecalledRowsAreDistinctAndInOrder) {
   TinyModel model;
   memory::Memory memory = model.memory();
   for (unsigned u = 0; u < 9; ++u) write(model, memory, model.tokens(30, u));
-  for (memory::RecallRule rule : {memory::RecallRule::per_layer, memory::RecallRule::consensus}) {
-    const auto recall = memory::make_recall(rule);
+  for (RecallRule rule : {RecallRule::per_layer, RecallRule::consensus}) {
+    const auto recall = memory::make_recall({rule});
     const auto tokens = model.tokens(12, 1);
     AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
     const ReadItem item{
@@ -401,8 +401,7 @@ TEST(ReadPass, ReadingAfterScoutsIsReadingAsIfThereWereNone) {
     for (const bool scouts : {true, false}) {
       memory::WindowRows rows = window;
       AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
-      auto recall =
-          scouts ? memory::make_recall(memory::RecallRule::consensus) : memory::recall_births(births);
+      auto recall = scouts ? memory::make_recall({RecallRule::consensus}) : memory::recall_births(births);
       ReadItem item{.tokens = tokens,
                     .cache = &cache,
                     .window = &rows,

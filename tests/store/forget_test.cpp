@@ -178,7 +178,7 @@ TEST_F(ForgetTest, UndoPassesOverItAndBringsNothingBack) {
 TEST_F(ForgetTest, UndoneOverATurnRecallsAnew) {
   engine::GenerateOptions options;
   options.max_tokens = 6;
-  options.recall = memory::RecallRule::consensus;
+  options.recall.rule = RecallRule::consensus;
   Store store(folder_);
   {
     StoredSession session(store, words_, "notes", Access::write, {.seed = 3});
@@ -246,8 +246,8 @@ TEST_F(ForgetTest, WordsAndProvenanceFollow) {
   engine::GenerateOptions options;
   options.why = true;
   options.max_tokens = 2;
-  options.recall = memory::RecallRule::consensus;
-  options.recall_over_everything = true;
+  options.recall.rule = RecallRule::consensus;
+  options.recall.over_everything = true;
   for (const engine::WhyChunk& chunk : session.session().generate("where is the stone", options).why)
     for (const engine::Span& span : chunk.spans)
       EXPECT_EQ(session.session().record().source(span.source).name.find("note"), 0u);

@@ -24,7 +24,7 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
   engine::GenerateOptions options;
   options.max_tokens = 8;
   options.reread = 2;
-  options.recall = memory::RecallRule::consensus;
+  options.recall.rule = RecallRule::consensus;
   Store store(folder_);
   std::vector<std::string> answers;
   {
@@ -46,7 +46,7 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
                                    .answer = answer,
                                    .answer_ids = ids,
                                    .answer_read = std::max<std::int64_t>(0, std::ssize(ids) - 1),
-                                   .recall = memory::recall_rule_name(*options.recall),
+                                   .recall = recall_rule_name(*options.recall.rule),
                                    .reread = two},
                  false);
   };
@@ -69,9 +69,9 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
 TEST_F(RebuildTest, TurnsReadOverWhatTheyRecalledReplayBitForBit) {
   engine::GenerateOptions options;
   options.max_tokens = words_.window_tokens() + 10;
-  options.recall = memory::RecallRule::consensus;
-  options.recall_over_everything = true;
-  options.read_over = memory::ReadOver::recalled;
+  options.recall.rule = RecallRule::consensus;
+  options.recall.over_everything = true;
+  options.recall.read_over = ReadOver::recalled;
   Store store(folder_);
   {
     StoredSession session(store, words_, "notes", Access::write, {.seed = 5, .state_every = 3});

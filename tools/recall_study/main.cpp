@@ -44,15 +44,14 @@ struct Options {
 // "hybrid+2": by hybrid, with the text of the two best passages read again.
 struct Rule {
   std::string name;
-  memory::RecallRule recall;
+  RecallRule recall;
   std::int64_t reread = 0;
 };
 
 Rule rule_of(const std::string& name) {
   const std::size_t plus = std::min(name.find('+'), name.size());
-  const auto recall = memory::recall_rule_from_name(name.substr(0, plus));
-  if (!recall)
-    fail(ErrorCode::invalid_argument, "rule \"{}\": known are {}", name, memory::recall_rule_names());
+  const auto recall = recall_rule_from_name(name.substr(0, plus));
+  if (!recall) fail(ErrorCode::invalid_argument, "rule \"{}\": known are {}", name, recall_rule_names());
   return {name, *recall, plus < name.size() ? std::stoll(name.substr(plus + 1)) : 0};
 }
 
@@ -230,7 +229,7 @@ class Study {
     if (outcomes_.known(passage, rule.name, Outcomes::Kind::answer)) return;
     engine::GenerateOptions how;
     how.max_tokens = 12;
-    how.recall = rule.recall;
+    how.recall.rule = rule.recall;
     how.oracle_chunks = {chunk};
     how.reread = rule.reread;
     index_.serve(how, session_.record());

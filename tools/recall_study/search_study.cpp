@@ -171,18 +171,17 @@ struct Searched {
 };
 
 Searched searched(engine::Engine& engine, const memory::Memory& memory, const Queries& question,
-                  const memory::SearchOptions& search) {
-  memory::RecallOptions options;
-  options.vote = engine.vote_options();
-  options.search = search;
-  const auto recall = memory::make_recall(memory::RecallRule::consensus, options);
+                  const SearchOptions& search) {
+  const auto recall = memory::make_recall(
+      {.rule = RecallRule::consensus, .vote_top = engine.recall_policy().vote_top, .search = search},
+      {.layer_weights = engine.weights().vote_weights});
   Searched result;
   result.seconds = seconds_of([&] {
     recall->plan(engine.context(), memory, question.layers, nullptr);
     for (std::int64_t l = 0; l < engine.layout().layers; ++l)
       recall->rows(engine.context(), memory, l, question.layers[static_cast<std::size_t>(l)]);
   });
-  result.best = best_of(*recall->votes());
+  result.best = best_of(recall->found()->votes);
   return result;
 }
 
@@ -202,7 +201,7 @@ void compare_searches(engine::Engine& engine, std::span<const memory::Memory* co
   std::vector<std::size_t> asked;
   for (std::size_t q = 0; q < questions.size(); q += static_cast<std::size_t>(study.every))
     asked.push_back(q);
-  const memory::SearchOptions& how = study.search;
+  const SearchOptions& how = study.search;
   fmt::print("{} questions; chunks sampled {}, kept {}, finished {}, sampled besides {}\n", asked.size(),
              how.sample, how.keep, how.finish, how.sharpen);
   fmt::print("times: median (10 %–90 %) in ms\n");
@@ -217,9 +216,9 @@ void compare_searches(engine::Engine& engine, std::span<const memory::Memory* co
     const auto index = memory.long_term().chunk_index(engine.context(), engine.layout());
     double same = 0, first = 0;
     std::vector<double> exact_seconds, two_level_seconds;
-    memory::SearchOptions exactly = study.search, in_two_levels = study.search;
-    exactly.search = memory::Search::exact;
-    in_two_levels.search = memory::Search::two_level;
+    SearchOptions exactly = study.search, in_two_levels = study.search;
+    exactly.search = Search::exact;
+    in_two_levels.search = Search::two_level;
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const std::size_t q = asked[i];
       const std::vector<std::int64_t> wanted = best_of(store.votes(questions[q]));

@@ -20,7 +20,7 @@ struct Queries {
 
 struct SearchStudy {
   std::vector<std::int64_t> sizes;  // of the stores, in tokens of text
-  memory::SearchOptions search;
+  SearchOptions search;
   std::int64_t every = 1;   // n-th question
   std::int64_t timed = 20;  // questions for which exact search is run as it is; it takes long in large stores
 };

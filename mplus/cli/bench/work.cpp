@@ -26,9 +26,8 @@ engine::GenerateOptions up_to(std::int64_t max_tokens) {
 }
 
 std::unique_ptr<memory::Recall> consensus(const engine::Engine& engine) {
-  memory::RecallOptions options;
-  options.vote = engine.vote_options();
-  return memory::make_recall(memory::RecallRule::consensus, options);
+  return memory::make_recall({.rule = RecallRule::consensus, .vote_top = engine.recall_policy().vote_top},
+                             {.layer_weights = engine.weights().vote_weights});
 }
 
 // Rows with retriever keys alone: recall looks at nothing else.

@@ -213,36 +213,45 @@ int set_aside(const SessionOptions& options) {
 
 using Work = int (*)(const SessionOptions&);
 
-struct Part {
+struct Subcommand {
   CLI::App* command;
   std::shared_ptr<SessionOptions> options;
 };
 
-Part add_part(CLI::App& group, Action& chosen, const char* name, const char* help, Work work, bool named,
-              bool with_model) {
+struct Task {
+  const char* name;
+  const char* help;
+  Work work;
+  bool named, with_model;
+};
+
+Subcommand add_task(CLI::App& group, Action& chosen, const Task& task) {
   auto options = std::make_shared<SessionOptions>();
-  CLI::App* command = group.add_subcommand(name, help);
-  if (named) command->add_option("NAME", options->name, "the session")->type_name("")->required();
+  CLI::App* command = group.add_subcommand(task.name, task.help);
+  if (task.named) command->add_option("NAME", options->name, "the session")->type_name("")->required();
   add_json_option(*command, options->json);
-  if (with_model) add_model_options(*command, options->model, "the default model's own");
-  command->callback([options, work, &chosen] { chosen = [options, work] { return work(*options); }; });
+  if (task.with_model) add_model_options(*command, options->model, "the default model's own");
+  command->callback(
+      [options, work = task.work, &chosen] { chosen = [options, work] { return work(*options); }; });
   return {command, options};
 }
 
-void add_second(const Part& part, const char* name, const char* help) {
+void add_second(const Subcommand& part, const char* name, const char* help) {
   part.command->add_option(name, part.options->other, help)->type_name("")->required();
 }
 
 void add_changes(CLI::App& group, Action& chosen) {
-  add_second(add_part(group, chosen, "fork", "the same session under a second name; both go on from here",
-                      fork, true, false),
-             "NEW", "the new name");
-  const Part forgetting = add_part(
-      group, chosen, "forget",
-      "remove a source: its text, and what it left in memory.\n"
-      "Text of others that was written together with it is written again, and keeps its place in time.\n"
-      "It cannot be undone: `undo` passes over it",
-      forget, true, true);
+  add_second(
+      add_task(group, chosen,
+               {"fork", "the same session under a second name; both go on from here", fork, true, false}),
+      "NEW", "the new name");
+  const Subcommand forgetting = add_task(
+      group, chosen,
+      {"forget",
+       "remove a source: its text, and what it left in memory.\n"
+       "Text of others that was written together with it is written again, and keeps its place in time.\n"
+       "It cannot be undone: `undo` passes over it",
+       forget, true, true});
   add_second(forgetting, "SOURCE", "its name, or its number (#7) as `session show` lists it");
   forgetting.command->add_flag("--exact", forgetting.options->exact,
                                "make the memory again without it: as if it had never been read");
@@ -251,43 +260,44 @@ void add_changes(CLI::App& group, Action& chosen) {
       "say what goes, what is written again and who else holds the text; change nothing");
   forgetting.command->add_flag("--everywhere", forgetting.options->everywhere,
                                "also in the forks that still hold the text");
-  const Part undoing =
-      add_part(group, chosen, "undo",
-               "take back the last turns and documents. Their texts stay on disk until they are purged", undo,
-               true, true);
+  const Subcommand undoing = add_task(
+      group, chosen,
+      {"undo", "take back the last turns and documents. Their texts stay on disk until they are purged", undo,
+       true, true});
   undoing.command->add_flag("--purge", undoing.options->purge,
                             "also remove their texts from the disk, as `session purge` does");
   undoing.command->add_option("-n,--events", undoing.options->count, "how many")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000).description(""));
-  add_part(group, chosen, "purge",
-           "remove from the disk the texts of what was undone: no byte of them is left in the store", purge,
-           true, false);
-  add_part(group, chosen, "flush", "write what waits in the window into the memory", flush, true, true);
-  add_second(add_part(group, chosen, "rename", "another name", rename, true, false), "NEW", "the new name");
+  add_task(
+      group, chosen,
+      {"purge", "remove from the disk the texts of what was undone: no byte of them is left in the store",
+       purge, true, false});
+  add_task(group, chosen, {"flush", "write what waits in the window into the memory", flush, true, true});
+  add_second(add_task(group, chosen, {"rename", "another name", rename, true, false}), "NEW", "the new name");
 }
 
 void add_copies(CLI::App& group, Action& chosen) {
-  const Part exporting =
-      add_part(group, chosen, "export", "a session in one file", export_session_file, true, true);
+  const Subcommand exporting =
+      add_task(group, chosen, {"export", "a session in one file", export_session_file, true, true});
   add_second(exporting, "FILE", "a memory file, to be made");
   exporting.command->add_flag("--no-journal", exporting.options->no_journal,
                               "memory and texts only: it cannot be undone or rebuilt elsewhere");
   exporting.command->add_flag("--salvage", exporting.options->salvage,
                               "from a damaged store: everything that is sound, source by source");
   add_force_option(*exporting.command, exporting.options->force);
-  add_second(add_part(group, chosen, "import", "a file becomes a session", import_session_file, true, true),
+  add_second(add_task(group, chosen, {"import", "a file becomes a session", import_session_file, true, true}),
              "FILE", "a memory file");
-  add_second(
-      add_part(
-          group, chosen, "backup",
-          "all sessions in a folder of their own, also while others use them.\n"
-          "The copy is verified and is a store like any other: MPLUS_HOME=DIR opens it. Until it is complete "
-          "its name is\n"
-          "DIR.incomplete-……; remove such a folder if a backup was killed",
-          backup_sessions, false, false),
-      "DIR", "a folder to be made, or an empty one");
+  add_second(add_task(group, chosen,
+                      {"backup",
+                       "all sessions in a folder of their own, also while others use them.\n"
+                       "The copy is verified and is a store like any other: MPLUS_HOME=DIR opens it. Until "
+                       "it is complete "
+                       "its name is\n"
+                       "DIR.incomplete-……; remove such a folder if a backup was killed",
+                       backup_sessions, false, false}),
+             "DIR", "a folder to be made, or an empty one");
 }
 
 }  // namespace
@@ -308,14 +318,14 @@ void add_session(CLI::App& program, Action& chosen) {
       "  mplus session undo default --purge\n"
       "  mplus session backup /media/disk/mplus-today\n"
       "  mplus session export default to-my-laptop.safetensors");
-  add_part(*group, chosen, "list", "all sessions", list, false, false);
-  add_part(*group, chosen, "show", "what a session holds, source by source", show, true, false);
+  add_task(*group, chosen, {"list", "all sessions", list, false, false});
+  add_task(*group, chosen, {"show", "what a session holds, source by source", show, true, false});
   add_changes(*group, chosen);
   add_copies(*group, chosen);
-  add_part(*group, chosen, "rebuild", "write the texts again with another delta, model or tokenizer", rebuild,
-           true, true);
-  const Part verifying =
-      add_part(*group, chosen, "verify", "is everything as it was written?", verify, false, true);
+  add_task(*group, chosen,
+           {"rebuild", "write the texts again with another delta, model or tokenizer", rebuild, true, true});
+  const Subcommand verifying =
+      add_task(*group, chosen, {"verify", "is everything as it was written?", verify, false, true});
   verifying.command->add_option("NAME", verifying.options->name, "the session; default: all")->type_name("");
   verifying.command->add_flag("--replay", verifying.options->replay,
                               "also make the memory again from the journal and compare bit for bit");
@@ -323,11 +333,13 @@ void add_session(CLI::App& program, Action& chosen) {
     options->all = command->get_option("NAME")->count() == 0;
     chosen = [options] { return verify(*options); };
   });
-  add_part(*group, chosen, "set-aside",
-           "move files that belong to no session, or whose database is gone, to a folder of their own",
-           set_aside, false, false);
-  add_part(*group, chosen, "delete",
-           "a session and all it remembers; no byte of its text is left in the store", remove, true, false);
+  add_task(*group, chosen,
+           {"set-aside",
+            "move files that belong to no session, or whose database is gone, to a folder of their own",
+            set_aside, false, false});
+  add_task(*group, chosen,
+           {"delete", "a session and all it remembers; no byte of its text is left in the store", remove,
+            true, false});
 }
 
 }  // namespace mplus::cli

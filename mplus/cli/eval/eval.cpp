@@ -310,6 +310,68 @@ int evaluate(const EvalOptions& options) {
   return Evaluation(options).run();
 }
 
+CLI::Option* add(CLI::App& command, const std::string& name, auto& value, const std::string& help,
+                 const std::string& type) {
+  return command.add_option(name, value, help)->type_name(type);
+}
+
+// What is measured: the data, how much of it, and beside what.
+void add_data_options(CLI::App& command, EvalOptions& options) {
+  add(command, "--data", options.data,
+      "questions or texts, JSON lines or .xz of it; a folder: the files known by name", "FILE|DIR")
+      ->expected(1)
+      ->take_all();
+  add(command, "--distractors", options.distractors,
+      "other text to write, JSON lines or .xz of it; several take turns", "FILE")
+      ->expected(1)
+      ->take_all();
+  add(command, "--columns", options.columns, "what to run beside each other, such as closed-book,stm,mplus",
+      "LIST");
+  add(command, "--samples", options.samples, "questions, or texts, to take; default: the task's own", "N")
+      ->check(CLI::Range(0, 10000000).description(""));
+  add(command, "--distances", options.distances,
+      "chunks written before asking; in a stream, the points at which all is asked", "LIST");
+  add(command, "--lengths", options.lengths, "tokens of haystack or text, such as 4k,16k", "LIST");
+  add(command, "--depths", options.depths, "where needles stand, in percent of the haystack", "LIST");
+}
+
+// How it is written and asked.
+void add_asking_options(CLI::App& command, EvalOptions& options) {
+  add_choice(command, "--protocol", options.protocol, "one memory for all, or one for each question",
+             {"stream", "separate"})
+      ->capture_default_str();
+  add_choice(command, "--start", options.start, "of each memory: empty, or full of other text",
+             {"empty", "full"})
+      ->capture_default_str();
+  add_choice(command, "--form", options.form, "how a passage becomes a chunk; default: as the delta says",
+             {"filled", "paper"});
+  add_choice(command, "--ask-in", options.ask_in,
+             "how conversations are asked about: by a turn of them, or in the delta's own form",
+             {"conversation", "prompt"})
+      ->capture_default_str();
+  add(command, "-n,--max-tokens", options.max_tokens,
+      "longest answer, in tokens; default: the task's own, mostly 12", "N")
+      ->check(CLI::Range(1, 4096).description(""));
+  add(command, "--answer-tokens", options.answer_tokens, "only questions with an answer this short", "N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096).description(""));
+}
+
+// What becomes of it.
+void add_result_options(CLI::App& command, EvalOptions& options) {
+  add(command, "--plan", options.plan, "only write what would be written and asked, for mplus-train evaluate",
+      "FILE");
+  add_force_option(command, options.force);
+  add(command, "--answers", options.answers,
+      "judge and report answers that were given to the plan of these options; again for each part", "FILE")
+      ->expected(1)
+      ->take_all();
+  add(command, "--report", options.report, "folder for results.json, report.md and plots", "DIR");
+  add_seed_option(command, options.seed);
+  add_json_option(command, options.json);
+  add_model_options(command, options.model, "the default model's own");
+}
+
 }  // namespace
 
 void add_eval(CLI::App& program, Action& chosen) {
@@ -323,54 +385,9 @@ void add_eval(CLI::App& program, Action& chosen) {
                                              "a report anew, `eval compare DIR DIR` puts two side by side.");
   command->add_option("TASK", options->words, eval::task_names() + "; or report DIR; or compare DIR DIR")
       ->type_name("");
-  const auto add = [&](const std::string& name, auto& value, const std::string& help,
-                       const std::string& type) {
-    return command->add_option(name, value, help)->type_name(type);
-  };
-  add("--data", options->data,
-      "questions or texts, JSON lines or .xz of it; a folder: the files known by name", "FILE|DIR")
-      ->expected(1)
-      ->take_all();
-  add("--distractors", options->distractors,
-      "other text to write, JSON lines or .xz of it; several take turns", "FILE")
-      ->expected(1)
-      ->take_all();
-  add("--columns", options->columns, "what to run beside each other, such as closed-book,stm,mplus", "LIST");
-  add("--samples", options->samples, "questions, or texts, to take; default: the task's own", "N")
-      ->check(CLI::Range(0, 10000000).description(""));
-  add("--distances", options->distances,
-      "chunks written before asking; in a stream, the points at which all is asked", "LIST");
-  add("--lengths", options->lengths, "tokens of haystack or text, such as 4k,16k", "LIST");
-  add("--depths", options->depths, "where needles stand, in percent of the haystack", "LIST");
-  add_choice(*command, "--protocol", options->protocol, "one memory for all, or one for each question",
-             {"stream", "separate"})
-      ->capture_default_str();
-  add_choice(*command, "--start", options->start, "of each memory: empty, or full of other text",
-             {"empty", "full"})
-      ->capture_default_str();
-  add_choice(*command, "--form", options->form, "how a passage becomes a chunk; default: as the delta says",
-             {"filled", "paper"});
-  add_choice(*command, "--ask-in", options->ask_in,
-             "how conversations are asked about: by a turn of them, or in the delta's own form",
-             {"conversation", "prompt"})
-      ->capture_default_str();
-  add("-n,--max-tokens", options->max_tokens, "longest answer, in tokens; default: the task's own, mostly 12",
-      "N")
-      ->check(CLI::Range(1, 4096).description(""));
-  add("--answer-tokens", options->answer_tokens, "only questions with an answer this short", "N")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096).description(""));
-  add("--plan", options->plan, "only write what would be written and asked, for mplus-train evaluate",
-      "FILE");
-  add_force_option(*command, options->force);
-  add("--answers", options->answers,
-      "judge and report answers that were given to the plan of these options; again for each part", "FILE")
-      ->expected(1)
-      ->take_all();
-  add("--report", options->report, "folder for results.json, report.md and plots", "DIR");
-  add_seed_option(*command, options->seed);
-  add_json_option(*command, options->json);
-  add_model_options(*command, options->model, "the default model's own");
+  add_data_options(*command, *options);
+  add_asking_options(*command, *options);
+  add_result_options(*command, *options);
   command->footer(
       "Examples:\n"
       "  mplus eval retention --data questions.jsonl --distractors books.jsonl.xz --distances 20,40 --report "

@@ -123,7 +123,7 @@ class DeltaCase {
       const std::string what = fmt::format("{}.{}.{}", name_, question.name, name);
       const Way way = way_named(name, model_.weights());
       Given given{.rows = {}, .steps = expected.at("greedy").size()};
-      if (exact() && way.rule != memory::RecallRule::none) given.rows = rows_of(what, way);
+      if (exact() && way.policy.rule != RecallRule::none) given.rows = rows_of(what, way);
       const Reading found = read_question(model_, way.has_memory ? memory : empty, question, way, given);
       check_nll(what, expected, found);
       if (expected.contains("votes")) check_votes(what, expected, found.votes);
@@ -133,8 +133,8 @@ class DeltaCase {
       if (name.starts_with("turn_")) {
         report_.close(what + ": behind", found.behind, expected.at("behind").get<double>(),
                       folder_.tolerance("behind"));
-        const bool another = reads.contains(fmt::format("turn_{}", way.turn + 1));
-        report_.equal(what + ": another turn", {found.has_next}, {another});
+        const bool another = reads.contains(fmt::format("turn_{}", way.attempt + 1));
+        report_.equal(what + ": another attempt", {found.has_next}, {another});
       }
     }
   }
@@ -197,7 +197,7 @@ class DeltaCase {
       return folder_.has(tensor) ? births_of(tensor) : std::vector<Births>(layers);
     };
     std::vector<Births> rows = recorded("recalled");
-    if (way.options.read_over == memory::ReadOver::everything) return rows;
+    if (way.policy.read_over == ReadOver::everything) return rows;
     const auto seen = recorded("short");
     rows.insert(rows.end(), seen.begin(), seen.end());
     return rows;

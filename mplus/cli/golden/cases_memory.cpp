@@ -90,7 +90,7 @@ void run_reads(const CaseFolder& folder, Report& report) {
     // Reads that do not follow the rules repeat rows: they are replayed as recorded.
     const bool replay = !bf16 && !read.value("spec_should_match", true);
     const auto recall =
-        replay ? memory::recall_births(recorded) : memory::make_recall(memory::RecallRule::per_layer);
+        replay ? memory::recall_births(recorded) : memory::make_recall({RecallRule::per_layer});
     const ReadRun run = run_read(model, {.memory = &memory,
                                          .recall = recall.get(),
                                          .tokens = token_list(read.at("tokens")),

@@ -49,9 +49,15 @@ std::vector<float> keys_of(const memory::Memory& memory, const memory::Drops& dr
   return keys;
 }
 
-void check_births(const Json& spec, const memory::Memory& memory, const memory::Memory& small,
-                  const memory::Drops& drops, const std::vector<std::vector<std::int64_t>>& before,
-                  const std::string& name, Report& report) {
+// An update that was applied to two memories, one of them with a small store.
+struct Applied {
+  const memory::Memory &memory, &small;
+  const memory::Drops& drops;
+  const std::vector<std::vector<std::int64_t>>& before;  // births of the slots
+};
+
+void check_births(const Json& spec, const Applied& update, const std::string& name, Report& report) {
+  const auto& [memory, small, drops, before] = update;
   for (std::size_t l = 0; l < drops.size(); ++l) {
     const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
     report.equal(fmt::format("{}: births of layer {}'s slots", name, l), {slots.birth, slots.birth + slots.n},
@@ -91,7 +97,8 @@ void apply_updates(GoldenModel& model, const CaseFolder& folder, memory::Memory&
     report.close(name + ".delta", tails(memory), folder.expected(name + ".delta"), folder.tolerance("state"));
     report.close(name + ".stm", short_term_hidden(memory), folder.expected(name + ".stm"),
                  folder.tolerance("state"));
-    if (update.contains("spec")) check_births(update.at("spec"), memory, small, drops, before, name, report);
+    if (update.contains("spec"))
+      check_births(update.at("spec"), {memory, small, drops, before}, name, report);
   }
 }
 
@@ -151,8 +158,7 @@ void check_read(GoldenModel& model, const CaseFolder& folder, const Json& read, 
     for (const Json& layer : read.at("retrieved_births"))
       recorded.push_back(from_reference(integer_list(layer)));
   const bool replay = !read.value("spec_should_match", true);
-  const auto recall =
-      replay ? memory::recall_births(recorded) : memory::make_recall(memory::RecallRule::per_layer);
+  const auto recall = replay ? memory::recall_births(recorded) : memory::make_recall({RecallRule::per_layer});
   const ReadRun run = run_read(model, {.memory = &memory,
                                        .recall = recall.get(),
                                        .tokens = token_list(read.at("tokens")),

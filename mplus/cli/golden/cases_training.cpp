@@ -17,8 +17,8 @@ namespace {
 class PrefixRecall final : public memory::Recall {
  public:
   explicit PrefixRecall(std::vector<std::int64_t> lengths) : lengths_(std::move(lengths)) {}
-  std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
-                                        std::int64_t layer, const memory::LayerQueries& queries) override {
+  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+                           const memory::LayerQueries& queries) override {
     memory::LayerQueries prefix = queries;
     prefix.T = std::min(prefix.T, lengths_.at(static_cast<std::size_t>(layer)));
     return best_->rows(context, memory, layer, prefix);
@@ -26,7 +26,7 @@ class PrefixRecall final : public memory::Recall {
 
  private:
   std::vector<std::int64_t> lengths_;
-  std::unique_ptr<memory::Recall> best_ = memory::make_recall(memory::RecallRule::per_layer);
+  std::unique_ptr<memory::Recall> best_ = memory::make_recall({RecallRule::per_layer});
 };
 
 // p_j = mean_t sigmoid(q_t · k_j) from the projections' inputs.
@@ -165,8 +165,7 @@ void run_train_step(const CaseFolder& folder, Report& report) {
     const model::Adapter adapter = write_set ? model::Adapter::write : model::Adapter::read;
     const memory::Memory memory = step_memory(model, initial, variant, written[0], adapter);
     const bool recalls = variant.at("retrieved").is_array() && !variant.at("retrieved").at(0).empty();
-    const auto recall =
-        memory::make_recall(recalls ? memory::RecallRule::per_layer : memory::RecallRule::none);
+    const auto recall = memory::make_recall({recalls ? RecallRule::per_layer : RecallRule::none});
     const ReadRun run = run_read(
         model, {.memory = &memory, .recall = recall.get(), .tokens = x2, .steps = 0, .adapter = adapter});
     report.close(name + ".logits", run.logits, folder.expected(name + ".logits"), folder.tolerance("logits"));

@@ -6,22 +6,23 @@
 namespace mplus::golden {
 
 Way way_named(const std::string& name, const model::Weights& weights) {
-  using memory::RecallRule;
   if (name == "no_memory") return {.has_memory = false};
   if (name == "short_term") return {};
-  if (name == "per_layer") return {.rule = RecallRule::per_layer};
-  if (name == "consensus_unweighted") return {.rule = RecallRule::consensus};
-  Way way{.rule = name == "hybrid" ? RecallRule::hybrid : RecallRule::consensus};
-  way.options.vote = {.layer_weights = weights.vote_weights, .top = weights.memory->vote_top};
+  if (name == "per_layer") return {.policy = {.rule = RecallRule::per_layer}};
+  if (name == "consensus_unweighted") return {.policy = {.rule = RecallRule::consensus}};
+  const RecallPolicy& delta = weights.memory->recall;
+  Way way{.policy = {.rule = name == "hybrid" ? RecallRule::hybrid : RecallRule::consensus,
+                     .vote_top = delta.vote_top},
+          .layer_weights = weights.vote_weights};
   if (name == "consensus" || name == "hybrid") return way;
-  way.options.over_everything = true;
-  way.options.margin = weights.memory->recall_margin.value_or(memory::kNoMargin);
-  way.options.most_in_turn = weights.memory->read_turns;
-  way.options.read_over = memory::ReadOver::recalled;
+  way.policy.over_everything = true;
+  way.policy.margin = delta.margin;
+  way.policy.attempts = delta.attempts;
+  way.policy.read_over = ReadOver::recalled;
   if (name == "recalled") return way;
   if (!name.starts_with("turn_")) fail(ErrorCode::unsupported, "no way of reading is called {}", name);
-  way.options.read_over = memory::ReadOver::in_turn;
-  way.turn = std::stoll(name.substr(5));
+  way.policy.read_over = ReadOver::attempts;
+  way.attempt = std::stoll(name.substr(5));
   return way;
 }
 
@@ -39,19 +40,15 @@ class WatchedRecall final : public memory::Recall {
             std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
     rule_->plan(context, memory, scout, prior);
   }
-  std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
-                                        std::int64_t layer, const memory::LayerQueries& queries) override {
-    auto own = rule_->rows(context, memory, layer, queries);
+  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+                           const memory::LayerQueries& queries) override {
+    memory::LayerRecall own = rule_->rows(context, memory, layer, queries);
     Births& births = recalled.at(static_cast<std::size_t>(layer));
-    for (const memory::RecalledRow& row : own) births.push_back(row.birth);
-    seen.at(static_cast<std::size_t>(layer)) = rule_->short_term(layer).value_or(Births());
+    for (const memory::RecalledRow& row : own.rows) births.push_back(row.birth);
+    seen.at(static_cast<std::size_t>(layer)) = own.short_term.value_or(Births());
     return given_ ? given_->rows(context, memory, layer, queries) : own;
   }
-  std::optional<Births> short_term(std::int64_t layer) const override {
-    return (given_ ? given_ : rule_)->short_term(layer);
-  }
-  const memory::Recall& rule() const { return *rule_; }
-  void next() override { rule_->next(); }
+  memory::FoundChunks* found() override { return rule_->found(); }
 
   std::vector<Births> recalled, seen;  // [L]
 
@@ -67,7 +64,7 @@ class Reader {
         memory_(memory),
         question_(question),
         way_(way),
-        recall_(memory::make_recall(way.rule, way.options), given),
+        recall_(memory::make_recall(way.policy, {.layer_weights = way.layer_weights}), given),
         cache_(model.weights().config.layers, model.workspace().kv_shape()) {
     recall_.recalled.resize(model.weights().layers.size());
     recall_.seen.resize(model.weights().layers.size());
@@ -88,12 +85,14 @@ class Reader {
     decode.logits = &sink;
     finish(decode);
   }
-  void note(Reading& reading) const {
+  void note(Reading& reading) {
     reading.recalled = recall_.recalled;
     reading.seen = recall_.seen;
-    if (recall_.rule().votes()) reading.votes = *recall_.rule().votes();
-    reading.behind = recall_.rule().behind().value_or(0);
-    reading.has_next = recall_.rule().has_next();
+    const memory::FoundChunks* found = recall_.found();
+    if (!found) return;
+    reading.votes = found->votes;
+    reading.behind = found->attempts.behind().value_or(0);
+    reading.has_next = found->attempts.has_next();
   }
 
  private:
@@ -111,9 +110,9 @@ class Reader {
     finish(engine::Scout{
         .item = asking(question_.asks()),
         .plan = [&](kernels::Context& context, std::span<const memory::LayerQueries> states) {
-          recall_.plan(context, memory_, states, way_.rule == memory::RecallRule::hybrid ? &prior : nullptr);
+          recall_.plan(context, memory_, states, way_.policy.rule == RecallRule::hybrid ? &prior : nullptr);
         }});
-    for (std::int64_t turn = 0; turn < way_.turn; ++turn) recall_.next();
+    for (std::int64_t i = 0; i < way_.attempt; ++i) recall_.found()->attempts.next();
   }
 
   GoldenModel& model_;

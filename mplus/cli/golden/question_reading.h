@@ -22,9 +22,9 @@ struct Question {
 
 // One way to read a question, by its name in the case.
 struct Way {
-  memory::RecallRule rule = memory::RecallRule::none;
-  memory::RecallOptions options = {};
-  std::int64_t turn = 0;
+  RecallPolicy policy = {.rule = RecallRule::none};
+  std::vector<double> layer_weights = {};  // of the vote
+  std::int64_t attempt = 0;
   bool has_memory = true;
 };
 

@@ -79,7 +79,7 @@ void add_memory_config(Json& report, const io::MemoryConfig& m) {
   report["memory_layers"] = m.layers.text();
   report["read_adapter"] = m.has_read_lora;
   report["retriever"] = m.has_retriever;
-  report["recall"] = m.recall.empty() ? "per-layer" : m.recall;
+  report["recall"] = recall_rule_name(m.recall.rule);
 }
 
 Json inspect_gguf(const fs::path& path, const InspectOptions& options) {

@@ -20,7 +20,7 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
   json["prompt_tokens"] = answer.prompt_tokens;
   json["prefill_seconds"] = answer.prefill_seconds;
   json["decode_seconds"] = answer.decode_seconds;
-  json["recall"] = memory::recall_rule_name(answer.recall);
+  json["recall"] = recall_rule_name(answer.recall);
   json["reread"] = reread_json(answer.reread, record);
   json["passed"] = answer.passed;
   json["waiting"] = spans_json(answer.waiting, record);

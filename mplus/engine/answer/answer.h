@@ -29,25 +29,18 @@ struct GenerateOptions {
   // layer of those two as well. Stopped before the first token, there is no answer, and a turn was not taken.
   Until cancel;
 
-  // Recall: the rule by name, or a strategy of the caller's own (made for each read); neither: as the model
-  // says.
-  std::optional<memory::RecallRule> recall;
+  // Recall: what differs from the model's policy, or a strategy of the caller's own (made for each read).
+  // What is read over, unset: as the policy says where a question is asked (ask, say), else everything.
+  RecallRequest recall;
   std::function<std::unique_ptr<memory::Recall>()> recall_strategy;
   // A score per chunk from outside: as it stands, or made from the question's own words (in a conversation
   // the newest message). With either, a model trained for consensus recalls by hybrid.
   memory::Prior prior;
   std::function<memory::Prior(std::string_view question)> words;
-  double words_weight = 1;                  // λ: what the prior counts beside the vote
   std::vector<std::int64_t> oracle_chunks;  // recalled first under the oracle rule
   std::uint64_t recall_seed = 0;            // of the random rule
-  memory::SearchOptions search;             // exact, or in two levels
-  // Of memory::RecallOptions; unset: as the model says.
-  std::optional<bool> recall_over_everything;
-  std::optional<double> recall_margin;
-  // Unset: as the model says where a question is asked (ask, say), else everything.
-  std::optional<memory::ReadOver> read_over;
-  const model::ReadTaps* taps = nullptr;  // look into the first pass
-  bool why = false;                       // fill Answer::why
+  const model::ReadTaps* taps = nullptr;    // look into the first pass
+  bool why = false;                         // fill Answer::why
   bool plain = false;  // the base model alone: without the delta, and nothing of the memory is read
   // So many of the chunks voted best are put in front of the question as text, as far as the window has room.
   std::int64_t reread = 0;
@@ -77,11 +70,10 @@ struct Answer {
   std::string text;
   std::vector<io::TokenId> tokens;
   StopReason reason = StopReason::max_tokens;
-  std::vector<TokenChances> chances;  // of `tokens`, if asked for
-  memory::RecallRule recall =
-      memory::RecallRule::none;      // as it was done; a strategy of the caller's own: none
-  std::vector<WhyChunk> why;         // by falling total
-  std::vector<std::int64_t> reread;  // chunks whose text stood in front of the question, oldest first
+  std::vector<TokenChances> chances;     // of `tokens`, if asked for
+  RecallRule recall = RecallRule::none;  // as it was done; a strategy of the caller's own: none
+  std::vector<WhyChunk> why;             // by falling total
+  std::vector<std::int64_t> reread;      // chunks whose text stood in front of the question, oldest first
   // Chunks that were read before, one at a time, and gave no answer.
   std::vector<std::int64_t> passed;
   // Text not written yet that gave the answer, read before any chunk; empty where memory was read.

@@ -24,11 +24,11 @@ std::optional<std::int64_t> chunk_seen(const Answer& answer, std::int64_t K) {
   return std::nullopt;
 }
 
-std::optional<TurnChoice> turn_choice(const Engine& engine) {
+std::optional<AttemptChoice> attempt_choice(const Engine& engine) {
   if (!engine.has_memory() || !engine.has_tokenizer()) return std::nullopt;
-  const io::MemoryConfig& memory = *engine.weights().memory;
-  if (memory.no_answer.empty() || (memory.turn_lean == 0 && memory.turn_lag == 0)) return std::nullopt;
-  return TurnChoice(engine.tokenizer(), memory);
+  const RecallPolicy& policy = engine.recall_policy();
+  if (policy.no_answer.empty() || (policy.lean == 0 && policy.lag == 0)) return std::nullopt;
+  return AttemptChoice(engine.tokenizer(), policy);
 }
 
 void check(const GenerateOptions& options) {
@@ -52,7 +52,7 @@ Answering::Answering(Session& session, const GenerateOptions& options, Place pla
       place_(place),
       already_read_(session.rows_.size()),
       waiting_(session.told_in_window(place.scouts_begin)),
-      choice_(turn_choice(engine_)),
+      choice_(attempt_choice(engine_)),
       reading_(engine_, session.memory_, session.rows_, options, !waiting_.empty() && !told),
       next_(static_cast<std::size_t>(engine_.weights().config.vocab)),
       keep_logits_([this](std::int64_t, std::span<const float> logits) {
@@ -90,7 +90,7 @@ Steps<Answer> Answering::run() {
     pass_over(chunk_seen(answer_, session_.memory_.layout().K));
     session_.window_.erase(session_.window_.begin() + asked, session_.window_.end());
   }
-  answer_.recall = reading_.rule();
+  answer_.recall = reading_.policy().rule;
   const auto among = [](const std::vector<std::int64_t>& chunks, std::int64_t chunk) {
     return std::find(chunks.begin(), chunks.end(), chunk) != chunks.end();
   };
@@ -141,7 +141,7 @@ Steps<bool> Answering::attempt() {
   co_return answered;
 }
 
-// Chunks are read in turn, and this one says nothing: as if it had not been read.
+// Chunks are tried one after another, and this one says nothing: as if it had not been read.
 void Answering::pass_over(std::optional<std::int64_t> chunk) {
   if (chunk) answer_.passed.push_back(*chunk);
   reading_.next();
@@ -155,7 +155,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   Sampler sampler(options_.sampling, engine_.weights().config.vocab);
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
-                  reading_.has_next() ? engine_.weights().memory->no_answer : "", quotes);
+                  reading_.has_next() ? reading_.policy().no_answer : "", quotes);
   const std::unique_ptr<Constraint> constraint = options_.constraint ? options_.constraint() : nullptr;
   std::vector<io::TokenId> recent = unread_;
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));

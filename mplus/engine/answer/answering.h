@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "mplus/engine/answer/attempt_choice.h"
 #include "mplus/engine/answer/reading.h"
-#include "mplus/engine/answer/turn_choice.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::engine {
@@ -53,7 +53,7 @@ class Answering {
   Place place_;
   std::int64_t already_read_;  // rows of the window, when it began
   std::vector<Span> waiting_;  // told in the window, before the question
-  std::optional<TurnChoice> choice_;
+  std::optional<AttemptChoice> choice_;
   Reading reading_;
   Answer answer_;
   std::vector<io::TokenId> unread_;

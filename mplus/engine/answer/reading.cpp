@@ -6,8 +6,6 @@
 
 namespace mplus::engine {
 
-using memory::RecallRule;
-
 namespace {
 
 // Rows a read may recall, in shares of K0. A write in the middle of an answer may move rows that were seen in
@@ -23,43 +21,33 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
       rows_(&rows),
       options_(&options),
       cache_(engine.weights().config.layers, engine.workspace().kv_shape()) {
+  policy_.rule = RecallRule::none;
   if (options.plain || !memory.layout().has_long_term()) return;
   if (options.recall_strategy) {
     recall_ = options.recall_strategy();
     return;
   }
-  rule_ = chosen_rule();
-  if (rule_ != RecallRule::none) recall_ = memory::make_recall(rule_, recall_options(text_waits));
+  policy_ = resolved_policy();
+  if (policy_.rule == RecallRule::none) return;
+  recall_ = memory::make_recall(policy_, {.layer_weights = engine.weights().vote_weights,
+                                          .seed = options.recall_seed,
+                                          .chunks = options.oracle_chunks,
+                                          .window_first = text_waits});
 }
 
-memory::RecallOptions Reading::recall_options(bool text_waits) const {
-  const GenerateOptions& options = *options_;
-  memory::RecallOptions how = engine_->recall_options();
-  how.prior_weight = options.words_weight;
-  how.seed = options.recall_seed;
-  how.chunks = options.oracle_chunks;
-  how.search = options.search;
-  how.over_everything = options.recall_over_everything.value_or(how.over_everything);
-  how.margin = options.recall_margin.value_or(how.margin);
-  how.read_over = options.read_over.value_or(memory::ReadOver::everything);
-  if (how.read_over != memory::ReadOver::everything && !how.over_everything)
-    fail(ErrorCode::invalid_argument,
-         "a question can be read over what is recalled alone only where short-term memory competes for "
-         "recall (recall over everything)");
-  if (how.read_over == memory::ReadOver::in_turn && engine_->weights().memory->no_answer.empty())
-    fail(ErrorCode::unsupported,
-         "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
-         "(metadata \"no_answer\")");
+RecallPolicy Reading::resolved_policy() const {
+  RecallRequest request = options_->recall;
+  request.rule = chosen_rule();
+  request.read_over = request.read_over.value_or(ReadOver::everything);
+  RecallPolicy policy = resolved(engine_->recall_policy(), request);
   // What is read again stands in the window beside all of what was recalled.
-  if (how.read_over == memory::ReadOver::in_turn && options.reread > 0)
-    how.read_over = memory::ReadOver::recalled;
-  how.window_first = text_waits;
-  return how;
+  if (policy.read_over == ReadOver::attempts && options_->reread > 0) policy.read_over = ReadOver::recalled;
+  return policy;
 }
 
 RecallRule Reading::chosen_rule() const {
-  RecallRule rule = options_->recall.value_or(engine_->default_recall());
-  if (!options_->recall && rule == RecallRule::consensus && options_->prior) rule = RecallRule::hybrid;
+  RecallRule rule = options_->recall.rule.value_or(engine_->recall_policy().rule);
+  if (!options_->recall.rule && rule == RecallRule::consensus && options_->prior) rule = RecallRule::hybrid;
   if (rule == RecallRule::hybrid && !options_->prior) rule = RecallRule::consensus;
   if (rule == RecallRule::words && !options_->prior)
     fail(ErrorCode::invalid_argument,
@@ -105,7 +93,9 @@ Steps<> Reading::plan(Prompt prompt) {
     using Scouts = std::span<const memory::LayerQueries>;
     if (plan_recall) recall_->plan(context, *memory_, scout_for_recall ? states : Scouts(), prior);
     if (scout_for_why)
-      rank(context, states, plan_recall ? recall_->scores() : std::span<const memory::ScoredRows>());
+      rank(
+          context, states,
+          plan_recall && recall_->found() ? recall_->found()->scores : std::span<const memory::ScoredRows>());
   };
   Work work = std::move(scout);
   co_await Offer{work};
@@ -116,9 +106,9 @@ void Reading::rank(kernels::Context& context, std::span<const memory::LayerQueri
                    std::span<const memory::ScoredRows> long_term) {
   memory::VoteOptions how = engine_->vote_options();
   how.keep_layers = options_->why;
-  if (long_term.empty() && memory::in_two_levels(*memory_, options_->search)) {
+  if (long_term.empty() && memory::in_two_levels(*memory_, policy_.search)) {
     ranking_.votes =
-        memory::vote_in_two_levels(context, *memory_, scout, how, options_->search,
+        memory::vote_in_two_levels(context, *memory_, scout, how, policy_.search,
                                    [&](const memory::Votes& votes) { return totals_of(votes).order(); });
   } else {
     ranking_.votes = memory::vote_over_everything(context, *memory_, scout, how, long_term);
@@ -128,13 +118,13 @@ void Reading::rank(kernels::Context& context, std::span<const memory::LayerQueri
 
 memory::Votes Reading::totals_of(memory::Votes votes) const {
   votes.layers.clear();
-  const bool words_alone = rule_ == RecallRule::words;
+  const bool words_alone = policy_.rule == RecallRule::words;
   if (words_alone) {
     std::fill(votes.votes.begin(), votes.votes.end(), 0.0);
     votes.missing_variance = 0;
   }
-  if (rule_ == RecallRule::hybrid || words_alone)
-    return memory::with_prior(std::move(votes), options_->prior, words_alone ? 1 : options_->words_weight);
+  if (policy_.rule == RecallRule::hybrid || words_alone)
+    return memory::with_prior(std::move(votes), options_->prior, words_alone ? 1 : policy_.words_weight);
   return votes;
 }
 
@@ -211,8 +201,8 @@ Work& Reading::step(io::TokenId token, const TokenLogits& sink) {
 }
 
 void Reading::next() {
-  MPLUS_CHECK(has_next(), "nothing more to read in turn");
-  recall_->next();
+  MPLUS_CHECK(has_next(), "no chunk left to try");
+  attempts()->next();
   cache_.clear();
 }
 

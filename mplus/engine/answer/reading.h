@@ -36,9 +36,9 @@ class Reading {
   Steps<> prefill(Prompt prompt, std::int64_t expected, std::int64_t logits_from, const TokenLogits& sink);
   Work& step(io::TokenId token, const TokenLogits& sink);  // to be done before the next call
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
-  bool has_next() const { return recall_ && recall_->has_next(); }
+  bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();
-  std::optional<double> behind() const { return recall_ ? recall_->behind() : std::nullopt; }
+  std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
   // Decides what to recall with this prompt; otherwise prefill does, with its own.
   Steps<> plan(Prompt prompt);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
@@ -49,11 +49,15 @@ class Reading {
   std::vector<std::vector<std::int64_t>> recalled_births() const;  // [L]
   // [L], of short-term rows; empty where all of them are seen.
   const std::vector<std::vector<std::int64_t>>& seen_births() const { return seen_; }
-  memory::RecallRule rule() const { return rule_; }
+  const RecallPolicy& policy() const { return policy_; }  // resolved; a strategy of the caller's: rule none
 
  private:
-  memory::RecallRule chosen_rule() const;
-  memory::RecallOptions recall_options(bool text_waits) const;
+  memory::Attempts* attempts() const {
+    memory::FoundChunks* found = recall_ ? recall_->found() : nullptr;
+    return found ? &found->attempts : nullptr;
+  }
+  RecallPolicy resolved_policy() const;
+  RecallRule chosen_rule() const;
   std::vector<std::int64_t> blocks(const Prompt& prompt) const;  // their lengths
   void note_recalled();
   void rank(kernels::Context& context, std::span<const memory::LayerQueries> scout,
@@ -65,7 +69,7 @@ class Reading {
   const memory::Memory* memory_;
   memory::WindowRows* rows_;
   const GenerateOptions* options_;
-  memory::RecallRule rule_ = memory::RecallRule::none;
+  RecallPolicy policy_;
   std::unique_ptr<memory::Recall> recall_;
   model::AttentionCache cache_;
   std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]

@@ -141,13 +141,10 @@ Asked Asker::ask_base(const Column& column, const std::string& question, Form fo
   return asked;
 }
 
-memory::RecallRule Asker::rule(const Column& column) const {
-  const io::MemoryConfig& config = *engine_.weights().memory;
-  std::string_view name = column.recall;
-  if (name.empty())
-    name = config.recall.empty() ? "per-layer" : std::string_view(config.recall);  // silent: the paper's
-  const auto rule = memory::recall_rule_from_name(name);
-  MPLUS_CHECK(rule, "recall rule {}", name);
+RecallRule Asker::rule(const Column& column) const {
+  if (column.recall.empty()) return engine_.weights().memory->recall.rule;
+  const auto rule = recall_rule_from_name(column.recall);
+  MPLUS_CHECK(rule, "recall rule {}", column.recall);
   return *rule;
 }
 
@@ -160,19 +157,20 @@ memory::Prior Asker::prior(const std::string& question) const {
 }
 
 engine::GenerateOptions Asker::read_options(const Column& column, const std::string& words,
-                                            memory::ReadOver read_over, Observation& seen) const {
-  const memory::RecallRule chosen = rule(column);
+                                            ReadOver read_over, Observation& seen) const {
+  const RecallRule chosen = rule(column);
   engine::GenerateOptions options;
   options.max_tokens = max_tokens_;
   options.stop = {stop()};
-  if (chosen == memory::RecallRule::words || chosen == memory::RecallRule::hybrid)
-    options.prior = prior(words);
-  memory::RecallOptions how = engine_.recall_options();
-  how.read_over = options.read_over.emplace(read_over);
-  how.seed = io::xxh3(std::as_bytes(std::span(words)));
-  how.chunks = seen.gold;
-  options.recall_strategy = [chosen, how, &seen] {
-    return observe(memory::make_recall(chosen, how), seen, how.vote);
+  if (chosen == RecallRule::words || chosen == RecallRule::hybrid) options.prior = prior(words);
+  options.recall.rule = chosen;
+  options.recall.read_over = read_over;
+  const RecallPolicy policy = resolved(engine_.recall_policy(), options.recall);
+  const memory::RecallInput input{.layer_weights = engine_.weights().vote_weights,
+                                  .seed = io::xxh3(std::as_bytes(std::span(words))),
+                                  .chunks = seen.gold};
+  options.recall_strategy = [policy, input, vote = engine_.vote_options(), &seen] {
+    return observe(memory::make_recall(policy, input), seen, vote);
   };
   return options;
 }
@@ -186,10 +184,9 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     return none;
   }
   seen.want_rank = wants_rank(column);
-  engine::GenerateOptions options = read_options(column, question, engine_.recall_options().read_over, seen);
+  engine::GenerateOptions options = read_options(column, question, engine_.recall_policy().read_over, seen);
   if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
     options.recall_strategy = nullptr;
-    options.recall = rule(column);
     options.reread = column.reread;
   }
   const auto start = std::chrono::steady_clock::now();
@@ -228,7 +225,7 @@ Asked Asker::go_on(const Column& column, const std::string& given_text, std::spa
     seen.want_rank = wants_rank(column);
     nll = scene_->session
               ->score(ids, {.scouts_end = std::ssize(given),
-                            .read = read_options(column, given_text, memory::ReadOver::everything, seen)})
+                            .read = read_options(column, given_text, ReadOver::everything, seen)})
               .nll;
     if (!seen.gold.empty() && engine_.layout().has_long_term()) {
       asked.recalled = seen.recalled_mean();
@@ -272,8 +269,8 @@ Asked Asker::choose(const Column& column, const std::string& question,
     if (column.sees == Sees::memory) {
       Observation seen;
       // What is scored is read once.
-      memory::ReadOver over = engine_.recall_options().read_over;
-      if (over == memory::ReadOver::in_turn) over = memory::ReadOver::recalled;
+      ReadOver over = engine_.recall_policy().read_over;
+      if (over == ReadOver::attempts) over = ReadOver::recalled;
       nll = scene_->session
                 ->score(ids, {.scouts_end = static_cast<std::int64_t>(prompt.size()),
                               .read = read_options(column, question, over, seen)})

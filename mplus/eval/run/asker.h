@@ -78,8 +78,8 @@ class Asker {
   Asked go_on(const Column& column, const std::string& given_text, std::span<const io::TokenId> given,
               std::span<const io::TokenId> then, std::int64_t passage, const std::string& passage_text);
   // How a memory column reads; recall by words looks for `words`. `seen` must outlive the read.
-  engine::GenerateOptions read_options(const Column& column, const std::string& words,
-                                       memory::ReadOver read_over, Observation& seen) const;
+  engine::GenerateOptions read_options(const Column& column, const std::string& words, ReadOver read_over,
+                                       Observation& seen) const;
 
  private:
   Asked ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
@@ -89,7 +89,7 @@ class Asker {
   Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage, Form form);
   std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text,
                                       Form form = Form::prompt) const;
-  memory::RecallRule rule(const Column& column) const;
+  RecallRule rule(const Column& column) const;
   memory::Prior prior(const std::string& words) const;
 
   engine::Engine& engine_;

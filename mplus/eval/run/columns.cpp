@@ -37,7 +37,7 @@ std::vector<Column> columns_from_names(const std::vector<std::string>& names) {
                                  [&](const Column& c) { return c.name == name; });
     if (at == all_columns().end())
       fail(ErrorCode::invalid_argument, "column \"{}\" is not known; known: {}", name, known);
-    if (!at->recall.empty() && !memory::recall_rule_from_name(at->recall))
+    if (!at->recall.empty() && !recall_rule_from_name(at->recall))
       fail(ErrorCode::unsupported, "column \"{}\": this program has no recall rule \"{}\"", name, at->recall);
   }
   std::vector<Column> columns;

@@ -1,5 +1,5 @@
 // The updates that a text or a conversation becomes when it is written, told without running the model: what
-// a session would do, from its rules alone (docs/architecture.md, "Cutting text"). For plans that something
+// a session would do, from its rules alone (docs/decisions.md, "Cutting text"). For plans that something
 // else than the engine carries out.
 #pragma once
 

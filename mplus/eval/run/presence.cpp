@@ -27,37 +27,34 @@ class ObservedRecall final : public memory::Recall {
             std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
     inner_->plan(context, memory, scout, prior);
     if (!seen_.want_rank || (scout.empty() && !prior)) return;
-    memory::Votes votes =
-        scout.empty() ? no_opinion(memory)
-                      : memory::vote_over_everything(context, memory, scout, options_, inner_->scores());
+    memory::Votes votes = scout.empty()
+                              ? no_opinion(memory)
+                              : memory::vote_over_everything(context, memory, scout, options_, scores());
     if (prior) votes = memory::with_prior(std::move(votes), *prior, 1);
     const std::vector<std::int64_t> order = votes.order();
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
       if (seen_.is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
   }
 
-  std::vector<memory::RecalledRow> rows(kernels::Context& context, const memory::Memory& memory,
-                                        std::int64_t layer, const memory::LayerQueries& queries) override {
-    std::vector<memory::RecalledRow> rows = inner_->rows(context, memory, layer, queries);
+  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+                           const memory::LayerQueries& queries) override {
+    memory::LayerRecall recall = inner_->rows(context, memory, layer, queries);
     births_.resize(static_cast<std::size_t>(memory.layout().remembering_layers()));
     std::vector<std::int64_t>& births =
         births_[static_cast<std::size_t>(memory.layout().remembering.place(layer))];
     births.clear();
-    for (const memory::RecalledRow& row : rows) births.push_back(row.birth);
+    for (const memory::RecalledRow& row : recall.rows) births.push_back(row.birth);
     seen_.count(births_, memory.layout().K);
-    return rows;
+    return recall;
   }
 
-  std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
-    return inner_->short_term(layer);
-  }
-  bool has_next() const override { return inner_->has_next(); }
-  std::optional<double> behind() const override { return inner_->behind(); }
-  void next() override { inner_->next(); }
-  const memory::Votes* votes() const override { return inner_->votes(); }
-  std::span<const memory::ScoredRows> scores() const override { return inner_->scores(); }
+  memory::FoundChunks* found() override { return inner_->found(); }
 
  private:
+  std::span<const memory::ScoredRows> scores() const {
+    return inner_->found() ? inner_->found()->scores : std::span<const memory::ScoredRows>();
+  }
+
   std::unique_ptr<memory::Recall> inner_;
   Observation& seen_;
   memory::VoteOptions options_;

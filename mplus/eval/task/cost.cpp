@@ -56,23 +56,22 @@ class Cost final : public Task {
     if (done) return true;
     engine::Session session(run.engine, options_.seed);
     Steps steps(run.progress, options_.lengths.back());
-    std::int64_t written = 0;
-    double writing = 0;
+    Writing written;
     for (std::int64_t length : options_.lengths) {
-      double last = 0;
-      std::int64_t chunks = 0;
-      while (written < length) {
+      written.last_seconds = 0;
+      written.last_chunks = 0;
+      while (written.tokens < length) {
         if (!steps.go("writing")) return false;
         const auto start = Clock::now();
-        session.remember_ids(chunk(run.engine, written), "text");
-        last += seconds_since(start);
-        ++chunks;
-        written += run.engine.chunk_tokens();
+        session.remember_ids(chunk(run.engine, written.tokens), "text");
+        written.last_seconds += seconds_since(start);
+        ++written.last_chunks;
+        written.tokens += run.engine.chunk_tokens();
         steps.did(run.engine.chunk_tokens());
       }
-      writing += last;
+      written.seconds += written.last_seconds;
       if (log.has(std::to_string(length))) continue;  // an earlier process measured it, in its own time
-      log.add(std::to_string(length), measure(run, session, length, written, writing, last, chunks));
+      log.add(std::to_string(length), measure(run, session, length, written));
     }
     return true;
   }
@@ -92,15 +91,22 @@ class Cost final : public Task {
     return ids_of(engine, engine.chunk_tokens(), static_cast<std::uint32_t>(written));
   }
 
-  static Json measure(TaskRun& run, engine::Session& session, std::int64_t length, std::int64_t written,
-                      double writing, double last, std::int64_t chunks) {
+  struct Writing {
+    std::int64_t tokens = 0;
+    double seconds = 0, last_seconds = 0;  // in all, and of the last chunks
+    std::int64_t last_chunks = 0;
+  };
+
+  static Json measure(TaskRun& run, engine::Session& session, std::int64_t length, const Writing& written) {
     engine::GenerateOptions options;
     options.max_tokens = kAnswer;
     const auto prompt = ids_of(run.engine, kQuestion, 1u << 30);
     session.generate_ids(prompt, options);  // buffers grow once
     const engine::Answer answer = session.generate_ids(prompt, options);
-    Json sample{{"id", std::to_string(length)}, {"tokens", written}, {"write_seconds", writing}};
-    sample["chunk_seconds"] = last / static_cast<double>(std::max<std::int64_t>(1, chunks));
+    Json sample{
+        {"id", std::to_string(length)}, {"tokens", written.tokens}, {"write_seconds", written.seconds}};
+    sample["chunk_seconds"] =
+        written.last_seconds / static_cast<double>(std::max<std::int64_t>(1, written.last_chunks));
     sample["first_token_seconds"] = answer.prefill_seconds;
     sample["answer_tokens_per_second"] = static_cast<double>(answer.tokens.size()) / answer.decode_seconds;
     sample["memory_bytes"] = session.memory().size_bytes();

@@ -151,7 +151,7 @@ class LmLoss final : public Task {
               .scouts_end = asking,
               .read = asker_->read_options(
                   column, run_->engine.tokenizer().decode(ids.first(static_cast<std::size_t>(asking))),
-                  memory::ReadOver::everything, seen)};
+                  ReadOver::everything, seen)};
           sample["nll"] = mean_from(scene.session->score(ids, options).nll, asking);
           if (!seen.gold.empty()) sample["recalled"] = seen.recalled_mean();
         } else {

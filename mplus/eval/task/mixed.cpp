@@ -26,15 +26,15 @@ struct GoingOn {
   std::int64_t end() const { return at + given + then; }
 };
 
-enum class Kind { questions, texts, conversations, twice_told };
+enum class DataKind { questions, texts, conversations, twice_told };
 
-Kind kind_of(const std::filesystem::path& file) {
+DataKind kind_of(const std::filesystem::path& file) {
   io::JsonLines lines(file);
   io::Json line;
   if (!lines.next(line)) fail(ErrorCode::corrupt, "{}: the file is empty", file.string());
-  if (line.contains("turns")) return Kind::conversations;
-  if (line.contains("second")) return Kind::twice_told;
-  return line.contains("question") ? Kind::questions : Kind::texts;
+  if (line.contains("turns")) return DataKind::conversations;
+  if (line.contains("second")) return DataKind::twice_told;
+  return line.contains("question") ? DataKind::questions : DataKind::texts;
 }
 
 // A passage that will be written, and what is asked about it.
@@ -71,17 +71,17 @@ class Mixed final : public ScriptTask {
     const Fillers fillers(options_.distractors, chunker, 2 * length_, layout.K);
     std::vector<std::vector<Passage>> passages(static_cast<std::size_t>(streams));
     for (const auto& file : options_.sets) {
-      const Kind kind = kind_of(file);
-      if (kind == Kind::questions) add_questions(file, chunker, fillers, passages);
-      if (kind == Kind::texts) add_texts(file, engine, chunker, passages);
-      if (kind == Kind::conversations) {
+      const DataKind kind = kind_of(file);
+      if (kind == DataKind::questions) add_questions(file, chunker, fillers, passages);
+      if (kind == DataKind::texts) add_texts(file, engine, chunker, passages);
+      if (kind == DataKind::conversations) {
         if (!engine.chat_template())
           fail(ErrorCode::unsupported, "{}: conversations, and this model's files name no chat template",
                file.string());
         fields["asked_in"] = options_.ask_in_conversation ? "conversation" : "prompt";
         add_conversations(file, passages);
       }
-      if (kind == Kind::twice_told) add_twice_told(file, chunker, passages);
+      if (kind == DataKind::twice_told) add_twice_told(file, chunker, passages);
     }
     for (std::size_t m = 0; m < passages.size(); ++m)
       scripts_.push_back(stream(std::move(passages[m]), fillers, static_cast<std::uint32_t>(m)));

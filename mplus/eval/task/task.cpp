@@ -20,7 +20,7 @@ Json model_identity(engine::Engine& engine) {
   if (engine.has_memory()) {
     const io::MemoryConfig& m = *engine.weights().memory;
     json["memory"] = {{"K", m.K}, {"N", m.N}, {"K0", m.K0}, {"M", m.M}, {"C", m.C}, {"W", m.W}};
-    json["recall"] = m.recall.empty() ? "per-layer" : m.recall;
+    json["recall"] = recall_rule_name(m.recall.rule);
     json["prompt"] = m.prompt;
   }
   return json;

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::string_view kFormatVersion = "1";  // absent means 1
 constexpr const char *kRecallOver = "recall_over", *kReadOver = "read_over", *kNoAnswer = "no_answer";
-constexpr const char *kLongTerm = "long-term", *kEverything = "everything", *kRecalled = "recalled",
-                     *kInTurn = "in-turn";
+constexpr const char *kLongTerm = "long-term", *kEverything = "everything";
 constexpr const char* kMemoryLayers = "memory_layers";  // absent: all
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
@@ -141,27 +140,53 @@ bool is_second(const Fields& fields, std::string_view key, std::string_view firs
   return word == second;
 }
 
-void read_recall(const Fields& fields, MemoryConfig& m) {
-  m.recall = fields.text("recall").value_or("");
-  m.recall_over_everything = is_second(fields, kRecallOver, kLongTerm, kEverything);
-  m.recall_margin = fields.number<double>("recall_margin", 0.0, 1e9);
-  m.read_over = fields.text(kReadOver).value_or("");
-  m.no_answer = fields.text(kNoAnswer).value_or("");
-  m.read_turns = fields.number<std::int64_t>("read_turns", 1, 1000).value_or(m.read_turns);
-  m.turn_lean = fields.number<double>("turn_lean", 0.0, 1e3).value_or(0);
-  m.turn_lag = fields.number<double>("turn_lag", 0.0, 1e3).value_or(0);
-  if (m.read_over == kEverything) m.read_over.clear();
-  if (m.read_over.empty()) return;
-  if (m.read_over != kRecalled && m.read_over != kInTurn)
-    fail(ErrorCode::unsupported, "{}: metadata '{}': expected {}, {} or {}, found {}", fields.file(),
-         kReadOver, kEverything, kRecalled, kInTurn, shown(m.read_over));
-  if (!m.recall_over_everything)
+// One of several names.
+template <class T>
+T named(const Fields& fields, const char* key, std::optional<T> (*from_name)(std::string_view), T silent,
+        std::string_view known) {
+  const auto name = fields.text(key);
+  if (!name || name->empty()) return silent;
+  const std::optional<T> value = from_name(*name);
+  if (!value)
+    fail(ErrorCode::unsupported, "{}: metadata '{}': expected {}, found {}", fields.file(), key, known,
+         shown(*name));
+  return *value;
+}
+
+RecallPolicy read_recall(const Fields& fields) {
+  RecallPolicy p;
+  p.rule = named(fields, "recall", recall_rule_from_name, p.rule, "one of " + recall_rule_names());
+  p.vote_top = fields.size("vote_top", 0);
+  p.over_everything = is_second(fields, kRecallOver, kLongTerm, kEverything);
+  p.margin = fields.number<double>("recall_margin", 0.0, 1e9).value_or(p.margin);
+  p.no_answer = fields.text(kNoAnswer).value_or("");
+  p.attempts = fields.number<std::int64_t>("read_turns", 1, 1000).value_or(p.attempts);
+  p.lean = fields.number<double>("turn_lean", 0.0, 1e3).value_or(0);
+  p.lag = fields.number<double>("turn_lag", 0.0, 1e3).value_or(0);
+  p.read_over = named(fields, kReadOver, read_over_from_name, p.read_over,
+                      fmt::format("{}, {} or {}", kReadOverNames[0], kReadOverNames[1], kReadOverNames[2]));
+  if (p.read_over != ReadOver::everything && !p.over_everything)
     fail(ErrorCode::unsupported,
          "{}: metadata '{}': {} needs '{}' = {}: short-term memory would never be seen", fields.file(),
-         kReadOver, m.read_over, kRecallOver, kEverything);
-  if (m.read_over == kInTurn && m.no_answer.empty())
+         kReadOver, read_over_name(p.read_over), kRecallOver, kEverything);
+  if (p.read_over == ReadOver::attempts && p.no_answer.empty())
     fail(ErrorCode::unsupported, "{}: metadata '{}': {} needs '{}', what says that there is no answer",
-         fields.file(), kReadOver, kInTurn, kNoAnswer);
+         fields.file(), kReadOver, read_over_name(p.read_over), kNoAnswer);
+  return p;
+}
+
+// What differs from a policy nobody spoke of.
+void add_recall(StringMap& out, const RecallPolicy& p) {
+  const RecallPolicy silent;
+  if (p.rule != silent.rule) out.emplace("recall", recall_rule_name(p.rule));
+  if (p.vote_top > 0) out.emplace("vote_top", fmt::format("{}", p.vote_top));
+  if (p.margin != kNoMargin) out.emplace("recall_margin", fmt::format("{}", p.margin));
+  if (p.over_everything) out.emplace(kRecallOver, kEverything);
+  if (p.read_over != silent.read_over) out.emplace(kReadOver, read_over_name(p.read_over));
+  if (p.read_over == ReadOver::attempts) out.emplace("read_turns", fmt::format("{}", p.attempts));
+  for (const auto& [key, nats] : {std::pair{"turn_lean", p.lean}, {"turn_lag", p.lag}})
+    if (nats > 0) out.emplace(key, fmt::format("{}", nats));
+  if (!p.no_answer.empty()) out.emplace(kNoAnswer, escaped(p.no_answer));
 }
 
 }  // namespace
@@ -180,12 +205,11 @@ MemoryConfig delta_config(const Safetensors& delta) {
   m.C = fields.size("C", 1);
   m.W = fields.size("W", 1);
   m.d_r = fields.size("d_r", 0);
-  m.vote_top = fields.size("vote_top", 0);
   m.lora.rank = fields.number<std::int64_t>("r", 0, kMostRank).value_or(0);
   m.layers = read_layers(fields);
   read_parts(delta, m);
   m.lora.alpha = fields.number<double>("alpha", 0.0, 1e9).value_or(static_cast<double>(m.lora.rank));
-  read_recall(fields, m);
+  m.recall = read_recall(fields);
   m.prompt = fields.text("prompt").value_or("");
   m.stop = fields.text("stop").value_or("");
   m.chunk_form = fields.text("chunk_form").value_or("");
@@ -207,20 +231,11 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"alpha", fmt::format("{}", m.lora.alpha)},
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
   if (!m.layers.is_all()) out.emplace(kMemoryLayers, m.layers.text());
-  if (m.recall_margin) out.emplace("recall_margin", fmt::format("{}", *m.recall_margin));
-  if (m.recall_over_everything) out.emplace(kRecallOver, kEverything);
-  if (m.read_over == kInTurn) out.emplace("read_turns", fmt::format("{}", m.read_turns));
-  for (const auto& [key, nats] : {std::pair{"turn_lean", m.turn_lean}, {"turn_lag", m.turn_lag}})
-    if (nats > 0) out.emplace(key, fmt::format("{}", nats));
-  for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}, {"vote_top", m.vote_top}})
+  add_recall(out, m.recall);
+  for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
-  for (const auto& [key, text] : {std::pair{"recall", &m.recall},
-                                  {kReadOver, &m.read_over},
-                                  {kNoAnswer, &m.no_answer},
-                                  {"prompt", &m.prompt},
-                                  {"stop", &m.stop},
-                                  {"chunk_form", &m.chunk_form},
-                                  {"base", &m.base}})
+  for (const auto& [key, text] :
+       {std::pair{"prompt", &m.prompt}, {"stop", &m.stop}, {"chunk_form", &m.chunk_form}, {"base", &m.base}})
     if (!text->empty()) out.emplace(key, escaped(*text));
   return out;
 }

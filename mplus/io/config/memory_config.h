@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mplus/core/layer_set.h"
+#include "mplus/core/recall_policy.h"
 #include "mplus/io/weights/safetensors.h"
 
 namespace mplus::io {
@@ -37,15 +38,7 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   LayerSet layers;                            // that keep a memory; the others stay as if theirs were empty
   std::vector<std::int64_t> selector_layers;  // that have a retriever; empty: all
   int selector_depth = 2;                     // 2: Linear, SiLU, Linear; 1: one Linear
-  std::int64_t vote_top = 0;                  // recall by consensus: a chunk's m best scores; 0: all
-  std::string recall;
-  bool recall_over_everything = false;  // recall by chunks: short-term rows take part (docs/recall.md)
-  std::optional<double> recall_margin;  // how far behind the best a chunk is recalled
-  std::string read_over;                // what a question sees (memory::ReadOver); empty: everything
-  std::int64_t read_turns = 3;          // most chunks that are read in turn
-  double turn_lean = 0;                 // nats: how much likelier "no answer" must be than an answer
-  double turn_lag = 0;                  // nats more for an answer, a standard deviation behind the best
-  std::string no_answer;                // what it says where nothing it sees answers
+  RecallPolicy recall;
   std::string prompt;
   std::string stop;
   std::string chunk_form;

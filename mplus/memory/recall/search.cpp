@@ -55,13 +55,6 @@ class SpreadOrder {
 
 }  // namespace
 
-std::optional<Search> search_from_name(std::string_view name) {
-  if (name == "auto") return Search::automatic;
-  if (name == "exact") return Search::exact;
-  if (name == "two-level") return Search::two_level;
-  return std::nullopt;
-}
-
 bool in_two_levels(const Memory& memory, const SearchOptions& options) {
   if (options.search != Search::automatic) return options.search == Search::two_level;
   const std::int64_t pays = kPays * (options.keep + options.sample) * memory.layout().K;

@@ -11,9 +11,9 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "mplus/core/recall_policy.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/chunk_index.h"
 #include "mplus/memory/recall/chunk_slots.h"
@@ -22,18 +22,6 @@
 #include "mplus/memory/recall/vote.h"
 
 namespace mplus::memory {
-
-enum class Search { automatic, exact, two_level };  // automatic: in two levels where that is faster
-
-std::optional<Search> search_from_name(std::string_view name);  // auto, exact, two-level
-
-struct SearchOptions {  // numbers of chunks that are scored exactly
-  Search search = Search::automatic;
-  std::int64_t sample = 128;   // in every layer, to learn from, spread evenly over all
-  std::int64_t keep = 1408;    // because they come first by estimate: in the layers that leave most open
-  std::int64_t finish = 128;   // because they come first after that: in every layer
-  std::int64_t sharpen = 224;  // in a layer, on average, in addition to the sample
-};
 
 bool in_two_levels(const Memory& memory, const SearchOptions& options);
 

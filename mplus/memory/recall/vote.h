@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <span>
 #include <vector>
 
+#include "mplus/core/recall_policy.h"
 #include "mplus/kernels/context.h"
 
 namespace mplus::memory {
@@ -28,8 +28,6 @@ struct LayerScores {
       : pieces{{births, scores}} {}
   std::vector<ScorePiece> pieces;
 };
-
-inline constexpr double kNoMargin = std::numeric_limits<double>::infinity();
 
 struct VoteOptions {
   std::vector<double> layer_weights;  // empty: all 1

@@ -217,7 +217,7 @@ class MemoryChat {
               {"created", created_},
               {"event", memory_->session.journal().last_number()},
               {"undone", undone_},
-              {"recall", memory::recall_rule_name(answer.recall)}};
+              {"recall", recall_rule_name(answer.recall)}};
     if (request_.memory.passages)
       json["passages"] = passages_json(answer.why, session.record(), &memory_->session);
     json["seen"] = seen_json(answer, session);

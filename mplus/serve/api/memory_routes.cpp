@@ -215,7 +215,7 @@ Json answer_json(const engine::Answer& answer, const engine::Session& session, c
           {"usage", usage_json(answer.prompt_tokens, std::ssize(answer.tokens))},
           {"memory", memory ? Json{{"name", name},
                                    {"mode", "read"},
-                                   {"recall", memory::recall_rule_name(answer.recall)},
+                                   {"recall", recall_rule_name(answer.recall)},
                                    {"passages", std::move(passages)},
                                    {"seen", std::move(seen)}}
                             : Json()}};

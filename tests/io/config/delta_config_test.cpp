@@ -36,17 +36,17 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_EQ(m.lora.alpha, 64);
   EXPECT_EQ(m.prompt, "Question: {q}\nAnswer:");
   EXPECT_EQ(m.stop, "\n");
-  EXPECT_EQ(m.recall, "consensus");
-  EXPECT_TRUE(m.recall_over_everything);
-  EXPECT_EQ(m.read_over, "in-turn");
-  EXPECT_EQ(m.read_turns, 3);
-  EXPECT_EQ(m.recall_margin, 1.25);
-  EXPECT_EQ(m.turn_lag, 3);
-  EXPECT_EQ(m.turn_lean, 0.5);
-  EXPECT_EQ(m.no_answer, "I do not know.");
+  EXPECT_EQ(m.recall.rule, RecallRule::consensus);
+  EXPECT_TRUE(m.recall.over_everything);
+  EXPECT_EQ(m.recall.read_over, ReadOver::attempts);
+  EXPECT_EQ(m.recall.attempts, 3);
+  EXPECT_EQ(m.recall.margin, 1.25);
+  EXPECT_EQ(m.recall.lag, 3);
+  EXPECT_EQ(m.recall.lean, 0.5);
+  EXPECT_EQ(m.recall.no_answer, "I do not know.");
   EXPECT_EQ(m.chunk_form, "filled");
   EXPECT_TRUE(m.chat_trained);
-  EXPECT_EQ(m.vote_top, 8);
+  EXPECT_EQ(m.recall.vote_top, 8);
   EXPECT_TRUE(m.has_retriever);
   EXPECT_FALSE(m.has_encoder_query);
   EXPECT_TRUE(m.has_read_lora);
@@ -57,14 +57,14 @@ TEST(DeltaConfig, TheShippedDelta) {
 
 TEST(DeltaConfig, WhatIsWrittenReadsTheSame) {
   MemoryConfig m = delta_config(shipped());
-  m.vote_top = 16;
-  m.recall_over_everything = true;
-  m.recall_margin = 0.75;
-  m.read_over = "in-turn";
-  m.read_turns = 5;
-  m.turn_lean = 1.25;
-  m.turn_lag = 4;
-  m.no_answer = "I do not know.";
+  m.recall.vote_top = 16;
+  m.recall.over_everything = true;
+  m.recall.margin = 0.75;
+  m.recall.read_over = ReadOver::attempts;
+  m.recall.attempts = 5;
+  m.recall.lean = 1.25;
+  m.recall.lag = 4;
+  m.recall.no_answer = "I do not know.";
   m.chat_trained = true;
   m.prompt = "back\\slash \\n stays, tab\t, cr\r, newline\n{q} é \\";
   const std::vector<std::string> names = {"model.layers.0.self_attn.q_proj.lora_A.decoder_adapter.weight",

@@ -11,94 +11,81 @@ namespace {
 
 class ChunkRecall final : public Recall {
  public:
-  ChunkRecall(RecallRule rule, RecallOptions options) : rule_(rule), options_(std::move(options)) {}
+  ChunkRecall(const RecallPolicy& policy, RecallInput input)
+      : policy_(policy), given_(std::move(input.chunks)) {
+    vote_.layer_weights = std::move(input.layer_weights);
+    vote_.top = policy.vote_top;
+    found_.attempts = Attempts(policy.read_over == ReadOver::attempts && input.window_first);
+  }
 
-  bool wants_scout() const override { return rule_ != RecallRule::words; }
+  bool wants_scout() const override { return policy_.rule != RecallRule::words; }
 
   void plan(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
             const Prior* prior) override {
     MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
                 scout.size());
     score_recent(context, memory, scout);
-    if (rule_ != RecallRule::vector && in_two_levels(memory, options_.search)) {
+    if (policy_.rule != RecallRule::vector && in_two_levels(memory, policy_.search)) {
       std::vector<LayerScores> recent;
       for (const ScoredRows& rows : recent_) recent.push_back(rows.scores);
-      found_.emplace(context, memory, scout, options_.vote, recent);
-      found_->run(options_.search, [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
-      votes_ = with_words(found_->votes(), prior);
+      search_.emplace(context, memory, scout, vote_, recent);
+      search_->run(policy_.search, [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
+      found_.votes = with_words(search_->votes(), prior);
     } else {
       score(context, memory, scout);
-      votes_ = with_words(votes_on_all(context, memory, scout), prior);
+      found_.votes = with_words(votes_on_all(context, memory, scout), prior);
+      if (wants_scout()) found_.scores = scored_;
     }
-    order_ = order_of(votes_, options_.margin);
-    if (options_.read_over == ReadOver::in_turn && !recent_.empty()) take_turns();
+    order_ = order_of(found_.votes, policy_.margin);
+    if (policy_.read_over == ReadOver::attempts && !recent_.empty()) found_.attempts.take(attempts());
   }
 
-  std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
-                                const LayerQueries&) override {
-    if (window_alone() || (!found_ && scored_.empty()))
-      return {};  // not planned: there was nothing to recall
+  LayerRecall rows(kernels::Context&, const Memory& memory, std::int64_t layer,
+                   const LayerQueries&) override {
+    if (found_.attempts.window_alone()) return {{}, std::vector<std::int64_t>()};
+    if (!search_ && scored_.empty()) return {};  // not planned: there was nothing to recall
+    const Attempts::Attempt* attempt = found_.attempts.chunk();
+    const std::span<const std::int64_t> order = attempt ? std::span(&attempt->chunk, 1) : std::span(order_);
+    std::vector<std::int64_t> seen;
+    LayerRecall recall{
+        search_ ? search_->rows(layer, order, &seen) : taken(memory.layout(), layer, order, seen), {}};
+    if (policy_.read_over != ReadOver::everything && !recent_.empty()) recall.short_term = std::move(seen);
+    return recall;
+  }
+
+  FoundChunks* found() override { return &found_; }
+
+ private:
+  // `seen` gets the births of the short-term rows among them. Long-term rows are numbered first.
+  std::vector<RecalledRow> taken(const Layout& layout, std::int64_t layer,
+                                 std::span<const std::int64_t> order, std::vector<std::int64_t>& seen) const {
     const auto l = static_cast<std::size_t>(layer);
-    if (seen_.empty()) seen_.resize(static_cast<std::size_t>(memory.layout().layers));
-    const std::span<const std::int64_t> order =
-        turns_.empty() ? std::span(order_) : std::span(turns_).subspan(turn_ - window_turns(), 1);
-    if (found_) return found_->rows(layer, order, &seen_[l]);
-    const std::vector<std::int64_t> taken =
-        take_by_chunk(rows_of(layer), order, memory.layout().K, memory.layout().K0);
-    // Long-term rows are numbered first.
     const std::int64_t stored = scored_.at(l).rows();
     std::vector<std::int64_t> recalled;
-    seen_[l].clear();
-    for (const std::int64_t row : taken) {
+    for (const std::int64_t row : take_by_chunk(rows_of(layer), order, layout.K, layout.K0)) {
       if (row < stored) recalled.push_back(row);
-      else
-        seen_[l].push_back(recent_[l].scores.pieces.front().births[static_cast<std::size_t>(row - stored)]);
+      else seen.push_back(recent_[l].scores.pieces.front().births[static_cast<std::size_t>(row - stored)]);
     }
     return pick(scored_[l], recalled);
   }
 
-  std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
-    if (window_alone()) return std::vector<std::int64_t>();
-    if (options_.read_over == ReadOver::everything || recent_.empty() || seen_.empty()) return std::nullopt;
-    return seen_[static_cast<std::size_t>(layer)];
-  }
-
-  bool has_next() const override {
-    return turn_ + 1 < std::max<std::size_t>(turns_.size(), 1) + window_turns();
-  }
-  void next() override { ++turn_; }
-  std::optional<double> behind() const override {
-    if (turns_.empty() || window_alone()) return std::nullopt;
-    const std::size_t turn = turn_ - window_turns();
-    const bool given = turn < static_cast<std::size_t>(given_turns());
-    return given ? 0 : votes_.behind(turns_[turn]);
-  }
-
-  const Votes* votes() const override { return &votes_; }
-  std::span<const ScoredRows> scores() const override {
-    return wants_scout() ? std::span<const ScoredRows>(scored_) : std::span<const ScoredRows>();
-  }
-
- private:
   // Given chunks as they were given, then those that come first by vote, the newest first: of two that say
   // different things about the same, the newer is right.
-  void take_turns() {
-    turns_.assign(order_.begin(), order_.begin() + std::min(std::ssize(order_), options_.most_in_turn));
-    std::sort(turns_.begin() + given_turns(), turns_.end(), std::greater<std::int64_t>());
-  }
-
-  // Before the chunks, and where there is nothing but short-term memory before that.
-  std::size_t window_turns() const {
-    return options_.read_over == ReadOver::in_turn && options_.window_first ? 1 : 0;
-  }
-  bool window_alone() const { return turn_ < window_turns(); }
-
-  std::ptrdiff_t given_turns() const {
-    return rule_ == RecallRule::oracle ? std::min(std::ssize(options_.chunks), std::ssize(turns_)) : 0;
+  std::vector<Attempts::Attempt> attempts() const {
+    const std::ptrdiff_t n = std::min(std::ssize(order_), policy_.attempts);
+    const std::ptrdiff_t given = policy_.rule == RecallRule::oracle ? std::min(std::ssize(given_), n) : 0;
+    std::vector<Attempts::Attempt> attempts;
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+      const std::int64_t chunk = order_[static_cast<std::size_t>(i)];
+      attempts.push_back({chunk, i < given ? 0 : found_.votes.behind(chunk)});
+    }
+    std::sort(attempts.begin() + given, attempts.end(),
+              [](const auto& a, const auto& b) { return a.chunk > b.chunk; });
+    return attempts;
   }
 
   void score_recent(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
-    if (!options_.over_everything || rule_ == RecallRule::vector) return;
+    if (!policy_.over_everything || policy_.rule == RecallRule::vector) return;
     for (std::int64_t l = 0; l < memory.layout().layers; ++l)
       recent_.push_back(wants_scout()
                             ? score_short_term(context, memory, l, scout[static_cast<std::size_t>(l)])
@@ -122,50 +109,47 @@ class ChunkRecall final : public Recall {
 
   Votes votes_on_all(kernels::Context& context, const Memory& memory,
                      std::span<const LayerQueries> scout) const {
-    if (rule_ == RecallRule::vector) return vector_votes(memory, scout);
+    if (policy_.rule == RecallRule::vector) return vector_votes(memory, scout);
     std::vector<LayerScores> views;
     for (std::int64_t l = 0; l < memory.layout().layers; ++l) views.push_back(rows_of(l));
-    return vote(views, memory.layout().K, memory.updates() - 1, options_.vote, &context);
+    return vote(views, memory.layout().K, memory.updates() - 1, vote_, &context);
   }
 
   // Under `words` every vote is 0, so the prior decides alone and its ties go to the older chunk.
   Votes with_words(Votes votes, const Prior* prior) const {
-    if (prior && rule_ == RecallRule::hybrid)
-      return with_prior(std::move(votes), *prior, options_.prior_weight);
-    if (prior && rule_ == RecallRule::words) return with_prior(std::move(votes), *prior, 1);
+    if (prior && policy_.rule == RecallRule::hybrid)
+      return with_prior(std::move(votes), *prior, policy_.words_weight);
+    if (prior && policy_.rule == RecallRule::words) return with_prior(std::move(votes), *prior, 1);
     return votes;
   }
 
   std::vector<std::int64_t> order_of(const Votes& votes, double margin = kNoMargin) const {
     const std::vector<std::int64_t> leaders = votes.leaders(margin);
-    if (rule_ != RecallRule::oracle) return leaders;
-    std::vector<std::int64_t> order = options_.chunks;
+    if (policy_.rule != RecallRule::oracle) return leaders;
+    std::vector<std::int64_t> order = given_;
     for (const std::int64_t chunk : leaders)
-      if (std::find(options_.chunks.begin(), options_.chunks.end(), chunk) == options_.chunks.end())
-        order.push_back(chunk);
+      if (std::find(given_.begin(), given_.end(), chunk) == given_.end()) order.push_back(chunk);
     return order;
   }
 
-  RecallRule rule_;
-  RecallOptions options_;
-  std::vector<ScoredRows> scored_;       // [L], or
-  std::optional<TwoLevelSearch> found_;  // where the search is in two levels
-  std::vector<ScoredRows> recent_;       // [L], short-term rows; empty where they take no part
-  Votes votes_;
+  RecallPolicy policy_;
+  VoteOptions vote_;
+  std::vector<std::int64_t> given_;       // chunks of oracle
+  std::vector<ScoredRows> scored_;        // [L], or
+  std::optional<TwoLevelSearch> search_;  // where it is in two levels
+  std::vector<ScoredRows> recent_;        // [L], short-term rows; empty where they take no part
+  FoundChunks found_;
   std::vector<std::int64_t> order_;
-  std::vector<std::int64_t> turns_;  // chunks to be read one at a time; empty: all of order_ together
-  std::size_t turn_ = 0;
-  std::vector<std::vector<std::int64_t>> seen_;  // [L], births of the short-term rows among the K0
 };
 
 }  // namespace
 
-std::unique_ptr<Recall> make_chunk_recall(RecallRule rule, RecallOptions options) {
+std::unique_ptr<Recall> make_chunk_recall(const RecallPolicy& policy, RecallInput input) {
   std::vector<std::int64_t> unique;  // a chunk named twice would give its rows twice
-  for (const std::int64_t chunk : options.chunks)
+  for (const std::int64_t chunk : input.chunks)
     if (std::find(unique.begin(), unique.end(), chunk) == unique.end()) unique.push_back(chunk);
-  options.chunks = std::move(unique);
-  return std::make_unique<ChunkRecall>(rule, std::move(options));
+  input.chunks = std::move(unique);
+  return std::make_unique<ChunkRecall>(policy, std::move(input));
 }
 
 }  // namespace mplus::memory

@@ -13,30 +13,27 @@ class RecordedRecall final : public Recall {
   RecordedRecall(Name name, std::vector<std::vector<std::int64_t>> names)
       : name_(name), names_(std::move(names)) {}
 
-  std::vector<RecalledRow> rows(kernels::Context&, const Memory& memory, std::int64_t layer,
-                                const LayerQueries&) override {
-    layers_ = memory.layout().layers;
+  LayerRecall rows(kernels::Context&, const Memory& memory, std::int64_t layer,
+                   const LayerQueries&) override {
+    LayerRecall recall;
     std::vector<std::int64_t> names = names_.at(static_cast<std::size_t>(layer));
-    if (const auto seen = short_term(layer)) names.insert(names.end(), seen->begin(), seen->end());
+    if (const std::int64_t layers = memory.layout().layers; std::ssize(names_) > layers) {
+      recall.short_term = names_.at(static_cast<std::size_t>(layers + layer));
+      names.insert(names.end(), recall.short_term->begin(), recall.short_term->end());
+    }
     std::unordered_map<std::int64_t, Named> named;
     for (const std::int64_t name : names) named[name];
     memory.long_term().for_each(layer, [&](RowId id, std::int64_t birth) {
       const auto at = named.find(name_ == Name::birth ? birth : ordinal_of(memory, layer, id));
       if (at != named.end()) at->second.rows.push_back(id);
     });
-    std::vector<RecalledRow> rows;
     for (const std::int64_t name : names) {
       Named& which = named[name];
       if (which.rows.empty()) continue;
       const RowId id = which.rows[which.asked++ % which.rows.size()];
-      rows.push_back({id, memory.long_term().birth(layer, id), 0.0f});
+      recall.rows.push_back({id, memory.long_term().birth(layer, id), 0.0f});
     }
-    return rows;
-  }
-
-  std::optional<std::vector<std::int64_t>> short_term(std::int64_t layer) const override {
-    if (std::ssize(names_) <= layers_) return std::nullopt;
-    return names_.at(static_cast<std::size_t>(layers_ + layer));
+    return recall;
   }
 
  private:
@@ -47,7 +44,6 @@ class RecordedRecall final : public Recall {
 
   Name name_;
   std::vector<std::vector<std::int64_t>> names_;  // [L], or [2·L] with those of short-term rows
-  std::int64_t layers_ = 0;                       // L
 };
 
 }  // namespace

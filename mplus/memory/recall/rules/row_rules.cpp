@@ -9,13 +9,13 @@ class RowRecall final : public Recall {
  public:
   RowRecall(RecallRule rule, std::uint64_t seed) : rule_(rule), seed_(seed) {}
 
-  std::vector<RecalledRow> rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
-                                const LayerQueries& queries) override {
-    if (rule_ == RecallRule::random) return drawn(memory, layer);
+  LayerRecall rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
+                   const LayerQueries& queries) override {
+    if (rule_ == RecallRule::random) return {drawn(memory, layer), {}};
     const ScoredRows scored = rule_ == RecallRule::attention
                                   ? attention_long_term(memory, layer, queries)
                                   : score_long_term(context, memory, layer, queries);
-    return pick(scored, take_best(scored.scores, memory.layout().K0));
+    return {pick(scored, take_best(scored.scores, memory.layout().K0)), {}};
   }
 
  private:

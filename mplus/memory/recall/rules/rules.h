@@ -9,7 +9,7 @@
 namespace mplus::memory {
 
 // Rules that put chunks in order; every layer then takes its rows of the first chunk, of the next, …
-std::unique_ptr<Recall> make_chunk_recall(RecallRule rule, RecallOptions options);
+std::unique_ptr<Recall> make_chunk_recall(const RecallPolicy& policy, RecallInput input);
 
 // Rules by which each layer takes rows for itself.
 std::unique_ptr<Recall> make_row_recall(RecallRule rule, std::uint64_t seed);

@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/turn_choice.h"
+#include "mplus/engine/answer/attempt_choice.h"
 
 #include <algorithm>
 #include <limits>
@@ -10,10 +10,10 @@ constexpr float kBarred = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-TurnChoice::TurnChoice(const io::Tokenizer& tokenizer, const io::MemoryConfig& memory)
-    : none_(io::first_ids(tokenizer, memory.no_answer)), lean_(memory.turn_lean), lag_(memory.turn_lag) {}
+AttemptChoice::AttemptChoice(const io::Tokenizer& tokenizer, const RecallPolicy& policy)
+    : none_(io::first_ids(tokenizer, policy.no_answer)), lean_(policy.lean), lag_(policy.lag) {}
 
-bool TurnChoice::settle(std::span<float> logits, double behind) const {
+bool AttemptChoice::settle(std::span<float> logits, double behind) const {
   std::vector<float> none;
   for (const io::TokenId id : none_) {
     float& logit = logits[static_cast<std::size_t>(id)];

@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/turn_choice.h"
+#include "mplus/engine/answer/attempt_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kVocab = 512;
 
 // Bytes are tokens: an answer begins with 'A', "no answer" with 'N' or a space.
-class TurnChoiceTest : public ::testing::Test {
+class AttemptChoiceTest : public ::testing::Test {
  protected:
   // Nats by which an answer is likelier to begin than "no answer".
   std::vector<float> logits(float odds) const {
@@ -29,12 +29,12 @@ class TurnChoiceTest : public ::testing::Test {
   }
   // What it begins with and whether it counts: 'N' alone is left of a chunk that is passed over.
   std::pair<char, bool> settled(double lean, double lag, float odds, double behind) const {
-    io::MemoryConfig memory;
-    memory.no_answer = "None";
-    memory.turn_lean = lean;
-    memory.turn_lag = lag;
+    RecallPolicy policy;
+    policy.no_answer = "None";
+    policy.lean = lean;
+    policy.lag = lag;
     std::vector<float> all = logits(odds);
-    const bool counts = TurnChoice(tokenizer_, memory).settle(all, behind);
+    const bool counts = AttemptChoice(tokenizer_, policy).settle(all, behind);
     return {static_cast<char>(likeliest(all)), counts};
   }
   const io::Tokenizer tokenizer_ = io::test::TinyTokenizer().load();
@@ -42,14 +42,14 @@ class TurnChoiceTest : public ::testing::Test {
 
 using Settled = std::pair<char, bool>;
 
-TEST_F(TurnChoiceTest, LeansTowardsAnAnswer) {
+TEST_F(AttemptChoiceTest, LeansTowardsAnAnswer) {
   EXPECT_EQ(settled(1, 0, 0.5f, 0), Settled('A', true));
   EXPECT_EQ(settled(1, 0, -0.9f, 0), Settled('A', true));
   EXPECT_EQ(settled(1, 0, -1.1f, 0), Settled('N', true));  // what follows tells whether it is none
   EXPECT_EQ(settled(0, 0, -0.9f, 0), Settled('N', true));
 }
 
-TEST_F(TurnChoiceTest, AChunkBehindTheBestMustBeSurer) {
+TEST_F(AttemptChoiceTest, AChunkBehindTheBestMustBeSurer) {
   EXPECT_EQ(settled(1, 4, 0.9f, 0.5), Settled('N', false));
   EXPECT_EQ(settled(1, 4, 1.1f, 0.5), Settled('A', true));
   EXPECT_EQ(settled(1, 4, 7.1f, 2), Settled('A', true));
@@ -57,20 +57,20 @@ TEST_F(TurnChoiceTest, AChunkBehindTheBestMustBeSurer) {
   EXPECT_EQ(settled(1, 4, -0.5f, 0.5), Settled('N', true));
 }
 
-TEST_F(TurnChoiceTest, OnlyWhatMustNotBeSaidIsBarred) {
-  io::MemoryConfig memory;
-  memory.no_answer = "None";
-  memory.turn_lean = 1;
-  const TurnChoice choice(tokenizer_, memory);
+TEST_F(AttemptChoiceTest, OnlyWhatMustNotBeSaidIsBarred) {
+  RecallPolicy policy;
+  policy.no_answer = "None";
+  policy.lean = 1;
+  const AttemptChoice choice(tokenizer_, policy);
   std::vector<float> sure = logits(2), leaning = logits(-0.5f);
   EXPECT_TRUE(choice.settle(sure, 0));
   EXPECT_EQ(sure, logits(2));
   EXPECT_TRUE(choice.settle(leaning, 0));
   EXPECT_TRUE(std::isinf(leaning['N']) && std::isinf(leaning[' ']));
   EXPECT_EQ(leaning['A'], 2.5f);
-  memory.turn_lag = 9;
+  policy.lag = 9;
   std::vector<float> passed = logits(2);
-  EXPECT_FALSE(TurnChoice(tokenizer_, memory).settle(passed, 1));
+  EXPECT_FALSE(AttemptChoice(tokenizer_, policy).settle(passed, 1));
   for (std::size_t id = 0; id < kVocab; ++id) EXPECT_EQ(std::isinf(passed[id]), id != 'N' && id != ' ') << id;
 }
 
