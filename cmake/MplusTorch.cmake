@@ -31,7 +31,6 @@ if(CMAKE_CUDA_COMPILER AND EXISTS ${mplus_torch}/lib/libtorch_cuda.so)
   endif()
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
-  target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_CUDA)
   # The wheels that torch depends on bring NCCL's header, and a CUDA toolkit those of its libraries; where one is missing,
   # a run has one GPU.
   find_path(MPLUS_NCCL_INCLUDE nccl.h HINTS ${mplus_torch}/../nvidia/nccl/include)
@@ -45,7 +44,7 @@ if(CMAKE_CUDA_COMPILER AND EXISTS ${mplus_torch}/lib/libtorch_cuda.so)
     unset(CMAKE_REQUIRED_FLAGS)
     unset(CMAKE_REQUIRED_INCLUDES)
     if(MPLUS_NCCL_WORKS)
-      target_compile_definitions(mplus_torch INTERFACE MPLUS_TRAIN_NCCL)
+      set(MPLUS_TRAIN_NCCL ON)
     endif()
   endif()
   target_link_libraries(mplus_torch INTERFACE CUDA::cudart ${mplus_torch}/lib/libc10_cuda.so

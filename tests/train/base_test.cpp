@@ -99,7 +99,7 @@ TEST(TrainBase, EngineAndTrainerLoadWhatARunMadeOfIt) {
   const std::vector<Parameter> began = parameters(begun);
   std::size_t i = 0;
   for (const Parameter& p : parameters(model)) {
-    if (p.part != Part::base) continue;
+    if (p.part != ParameterPart::base) continue;
     const io::Tensor& saved = checkpoint.at(p.name);
     ASSERT_EQ(saved.bytes.size(), p.tensor->nbytes()) << p.name;
     EXPECT_EQ(std::memcmp(saved.bytes.data(), p.tensor->const_data_ptr(), saved.bytes.size()), 0) << p.name;

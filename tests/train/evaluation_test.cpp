@@ -20,7 +20,7 @@ struct Written {
   explicit Written(std::int64_t top, const LayerSet& layers = {})
       : model(tiny_model(torch::kFloat64, 1, layers)) {
     const torch::NoGradGuard constant;
-    model.memory.vote_top = top;
+    model.memory.recall.vote_top = top;
     model.vote_weights = torch::tensor({0.4, 1.6}, torch::kFloat64).narrow(0, 0, model.memory_layers());
     memory.emplace(model, kStreams, 1000);
     const PassWeights writing = merge(model, Adapter::write);
@@ -60,7 +60,7 @@ TEST(Evaluation, FindsAndReadsWhatEachQuestionWouldAlone) {
     reader.read(reader.memory_fronts(slots, questions.streams), questions.windows.tokens, &normed);
     const ChunkSearch search(model, memory, normed, questions.askers, questions.streams);
     const ChunkVotes& votes = search.competing();
-    const TakenRows taken = search.take(votes.order(), votes.leaders(std::nullopt).sum(1), true);
+    const TakenRows taken = search.take(votes.order(), votes.leaders(kNoMargin).sum(1), true);
     for (const ChosenRows& layer : taken) EXPECT_TRUE((layer.count == model.memory.K0).all().item<bool>());
     const RecallFronts recalled = reader.recall_fronts(
         memory, slots, questions.streams,
@@ -159,14 +159,12 @@ TEST(Evaluation, LeadersAreThoseNearTheBest) {
   // As in memory's own test: mean 1 and sd 2.55 over the four that are held.
   const ChunkVotes votes{torch::tensor({{5.0, 1.0, 0.0, -2.0, 0.0}}, torch::kFloat64),
                          torch::tensor({{true, true, false, true, true}})};
-  const auto leaders = [&](std::optional<double> margin) {
-    return votes.leaders(margin).sum().item<std::int64_t>();
-  };
+  const auto leaders = [&](double margin) { return votes.leaders(margin).sum().item<std::int64_t>(); };
   EXPECT_EQ(leaders(0), 1);
   EXPECT_EQ(leaders(1.5), 1);
   EXPECT_EQ(leaders(1.6), 2);
   EXPECT_EQ(leaders(2.0), 4);
-  EXPECT_EQ(leaders(std::nullopt), 5);
+  EXPECT_EQ(leaders(kNoMargin), 5);
 }
 
 TEST(Evaluation, WordsWeighAsMuchAsVotes) {

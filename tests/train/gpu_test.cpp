@@ -70,7 +70,7 @@ TEST(TrainGpu, RotationBetweenPartsOfTensors) {
   const Tensor cos = torch::rand({6, 4}, torch::kCUDA), sin = torch::rand({6, 4}, torch::kCUDA);
   const Tensor x = torch::randn({2, 6, 5 * 8}, on_gpu()), y = torch::zeros({2, 9, 3, 8}, on_gpu());
   const Tensor cpu_x = wide(x), cpu_y = wide(y);
-  for (const Turn turn : {Turn::there, Turn::back}) {
+  for (const Rotate way : {Rotate::forward, Rotate::back}) {
     rotate_into(x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), y.narrow(1, 2, 6), {cos, sin}, turn);
     rotate_into(cpu_x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), cpu_y.narrow(1, 2, 6),
                 {wide(cos), wide(sin)}, turn);

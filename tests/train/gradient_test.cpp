@@ -61,7 +61,7 @@ Losses step(const Model& model) {
 
 // dLoss along a random direction of each tensor, by central differences and by autograd.
 void expect_gradients_match(const Model& of, Tensor Losses::*which,
-                            const std::function<bool(Part)>& trained) {
+                            const std::function<bool(ParameterPart)>& trained) {
   Model model = of;
   for (const Parameter& p : parameters(model)) p.tensor->requires_grad_();
   (step(model).*which).backward();
@@ -106,12 +106,14 @@ std::vector<Model> models() {
 
 TEST(TrainGradient, TextLossThroughWritesDropsAndReads) {
   for (const Model& model : models())
-    expect_gradients_match(model, &Losses::text, [](Part part) { return part != Part::retriever; });
+    expect_gradients_match(model, &Losses::text,
+                           [](ParameterPart part) { return part != ParameterPart::retriever; });
 }
 
 TEST(TrainGradient, RetrieverLossReachesTheRetrieverAlone) {
   for (const Model& model : models())
-    expect_gradients_match(model, &Losses::retriever, [](Part part) { return part == Part::retriever; });
+    expect_gradients_match(model, &Losses::retriever,
+                           [](ParameterPart part) { return part == ParameterPart::retriever; });
 }
 
 }  // namespace

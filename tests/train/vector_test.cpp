@@ -121,7 +121,7 @@ RetrieverCache random_cache(const Model& model) {
                     torch::kFloat64);
   cache.place = {0, 1, 2, 3};
   cache.chunk = {0, 2, 5, 2};
-  cache.kind.assign(6, Kind::facts);
+  cache.kind.assign(6, ChunkKind::facts);
   return cache;
 }
 

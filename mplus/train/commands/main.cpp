@@ -35,33 +35,7 @@ std::filesystem::path default_cache() {
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to a process that is gone: an error, not the end of this one
-  if (argc > 1 && std::string_view(argv[1]) == "evaluate")
-    return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
-  if (argc > 1 && std::string_view(argv[1]) == "questions")
-    return mplus::train::questions_command(argc - 1, argv + 1, stop);
-  if (argc > 1 && std::string_view(argv[1]) == "average")
-    return mplus::train::average_command(argc - 1, argv + 1);
-  if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
-  CLI::App app{
-      "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term\n"
-      "memory. CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see\n"
-      "docs/training.md and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed),\n"
-      "checkpoint.safetensors and, after each stage, delta.safetensors, which `mplus --delta` reads, with\n"
-      "a folder base where the base is trained, too. Started again with the same DIR, a run goes on where\n"
-      "it stopped; Ctrl-C stops it at the next step that can be gone on from, and saves; a second one at\n"
-      "once. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train questions --help`\n"
-      "how questions are made up to train with, `mplus-train average --help` how deltas are averaged,\n"
-      "`mplus-train plot --help` how a log is drawn."};
-  app.name("mplus-train");
-  std::string config;
-  mplus::train::RunOptions options;
-  options.cache = default_cache();
+void add_options(CLI::App& app, std::string& config, mplus::train::RunOptions& options) {
   app.add_option("CONFIG", config, "the run's configuration")->type_name("FILE")->required();
   app.add_option("--out", options.out, "folder of the run")->type_name("DIR")->required();
   app.add_option("--device", options.device, "cpu, cuda or auto")
@@ -104,6 +78,36 @@ int main(int argc, char** argv) {
       ->default_str("bf16");
   app.add_option("--commit", options.commit, "what the record calls this version of the trainer")
       ->type_name("TEXT");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to a process that is gone: an error, not the end of this one
+  if (argc > 1 && std::string_view(argv[1]) == "evaluate")
+    return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
+  if (argc > 1 && std::string_view(argv[1]) == "questions")
+    return mplus::train::questions_command(argc - 1, argv + 1, stop);
+  if (argc > 1 && std::string_view(argv[1]) == "average")
+    return mplus::train::average_command(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "plot") return mplus::train::plot_command(argc - 1, argv + 1);
+  CLI::App app{
+      "Trains an M+ delta: two low-rank adapters, vectors and the retriever that give a Llama a long-term\n"
+      "memory. CONFIG (TOML) names the base model, the delta to go on from, the data and the stages; see\n"
+      "docs/training.md and train/recipes/. DIR gets log.jsonl, losses.svg (where gnuplot is installed),\n"
+      "checkpoint.safetensors and, after each stage, delta.safetensors, which `mplus --delta` reads, with\n"
+      "a folder base where the base is trained, too. Started again with the same DIR, a run goes on where\n"
+      "it stopped; Ctrl-C stops it at the next step that can be gone on from, and saves; a second one at\n"
+      "once. `mplus-train evaluate --help` tells how a delta is measured, `mplus-train questions --help`\n"
+      "how questions are made up to train with, `mplus-train average --help` how deltas are averaged,\n"
+      "`mplus-train plot --help` how a log is drawn."};
+  app.name("mplus-train");
+  std::string config;
+  mplus::train::RunOptions options;
+  options.cache = default_cache();
+  add_options(app, config, options);
   CLI11_PARSE(app, argc, argv);
   options.stop = &stop;
   try {

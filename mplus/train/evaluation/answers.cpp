@@ -5,7 +5,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/text.h"
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 
 namespace mplus::train {
 namespace {
@@ -82,21 +82,21 @@ void AnswerQueue::answer(Group& group) {
 }
 
 void AnswerQueue::put(Waiting question) {
-  if (!question.turn) return file_.add(question.answer);
+  if (!question.attempt) return file_.add(question.answer);
   const std::string key = question.answer.at("key");
-  std::vector<Waiting>& reads = in_turn_[key];
-  const std::int64_t turns = question.turn->of;
+  std::vector<Waiting>& reads = tried_[key];
+  const std::int64_t attempts = question.attempt->of;
   reads.push_back(std::move(question));
-  if (std::ssize(reads) < turns) return;
+  if (std::ssize(reads) < attempts) return;
   std::sort(reads.begin(), reads.end(),
-            [](const Waiting& a, const Waiting& b) { return a.turn->number < b.turn->number; });
+            [](const Waiting& a, const Waiting& b) { return a.attempt->number < b.attempt->number; });
   const auto answers = [&](const Waiting& read) {
     const auto& said = read.answer.at("output").get_ref<const std::string&>();
-    return !read.turn->passed && !trim(said).starts_with(memory_.no_answer);
+    return !read.attempt->passed && !trim(said).starts_with(policy_.no_answer);
   };
   const auto first = std::find_if(reads.begin(), reads.end(), answers);
   file_.add((first == reads.end() ? reads.back() : *first).answer);
-  in_turn_.erase(key);
+  tried_.erase(key);
 }
 
 void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {
@@ -111,10 +111,10 @@ void AnswerQueue::score(const Fronts& fronts, std::vector<Waiting>& questions) {
 }
 
 Tensor AnswerQueue::settled(const Tensor& scores, std::vector<Waiting>& questions) const {
-  const bool plain = memory_.turn_lean == 0 && memory_.turn_lag == 0;
-  if (plain || std::none_of(questions.begin(), questions.end(), [](const Waiting& q) { return q.turn; }))
+  const bool plain = policy_.lean == 0 && policy_.lag == 0;
+  if (plain || std::none_of(questions.begin(), questions.end(), [](const Waiting& q) { return q.attempt; }))
     return scores;
-  const std::vector<io::TokenId> first = io::first_ids(tokenizer_, memory_.no_answer);
+  const std::vector<io::TokenId> first = io::first_ids(tokenizer_, policy_.no_answer);
   const Tensor ids = upload(std::vector<std::int64_t>(first.begin(), first.end()), {std::ssize(first)},
                             torch::kInt64, device_);
   constexpr double kBarred = -std::numeric_limits<double>::infinity();
@@ -123,11 +123,11 @@ Tensor AnswerQueue::settled(const Tensor& scores, std::vector<Waiting>& question
   const Tensor odds = (answers.amax(1) - none.amax(1)).to(torch::kCPU, torch::kFloat64).contiguous();
   std::vector<std::int64_t> answer(questions.size(), 0), pass = answer;
   for (std::size_t q = 0; q < questions.size(); ++q) {
-    if (!questions[q].turn) continue;
+    if (!questions[q].attempt) continue;
     const double likelier = odds.const_data_ptr<double>()[q];
-    const bool gives = likelier > memory_.turn_lag * questions[q].turn->behind - memory_.turn_lean;
+    const bool gives = likelier > policy_.lag * questions[q].attempt->behind - policy_.lean;
     answer[q] = gives;
-    pass[q] = questions[q].turn->passed = !gives && likelier >= 0;
+    pass[q] = questions[q].attempt->passed = !gives && likelier >= 0;
   }
   const auto rows = [&](const std::vector<std::int64_t>& which) {
     return upload(which, {std::ssize(which), 1}, torch::kInt64, device_) > 0;

@@ -35,25 +35,25 @@ struct Waiting {
   Ids window;
   std::size_t from = 0;  // score the tokens from here on; 0: answer
   AnswerJson answer;     // what is known of it already
-  // Chunks are read in turn: this is one of so many reads, of a chunk so far behind the best one; the first
-  // that gives an answer counts.
-  struct Turn {
+  // Chunks are tried one after another: this is one of so many reads, of a chunk so far behind the best one;
+  // the first that gives an answer counts.
+  struct Attempt {
     std::int64_t number = 0, of = 1;
     double behind = 0;
     bool passed = false;  // no answer, whatever its words are
   };
-  std::optional<Turn> turn = {};
+  std::optional<Attempt> attempt = {};
 };
 
 class AnswerQueue {
  public:
   // `at_once`: questions read in one pass.
   AnswerQueue(const Reader& reader, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              const io::MemoryConfig& memory, torch::Device device, std::size_t at_once, AnswerFile& file)
+              const RecallPolicy& policy, torch::Device device, std::size_t at_once, AnswerFile& file)
       : reader_(reader),
         plan_(plan),
         tokenizer_(tokenizer),
-        memory_(memory),
+        policy_(policy),
         device_(device),
         at_once_(at_once),
         file_(file) {}
@@ -69,19 +69,19 @@ class AnswerQueue {
   void answer(Group& group);
   void score(const Fronts& fronts, std::vector<Waiting>& questions);
   void generate(const Fronts& fronts, std::vector<Waiting>& questions);
-  // Of the first token's scores [Q, V]: what must not be said is barred (engine/answer/turn_choice.h).
+  // Of the first token's scores [Q, V]: what must not be said is barred (engine/answer/attempt_choice.h).
   Tensor settled(const Tensor& scores, std::vector<Waiting>& questions) const;
   void put(Waiting question);
 
   const Reader& reader_;
   const EvaluationPlan& plan_;
   const io::Tokenizer& tokenizer_;
-  const io::MemoryConfig& memory_;
+  const RecallPolicy& policy_;
   torch::Device device_;
   std::size_t at_once_;
   AnswerFile& file_;
-  // By key: questions that are read in turn, not all of whose reads are done.
-  std::map<std::string, std::vector<Waiting>> in_turn_;
+  // By key: questions with several attempts, not all of which are read.
+  std::map<std::string, std::vector<Waiting>> tried_;
   std::map<int, Group> groups_;  // read together: windows of a kind (scored, short, long)
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 #include "mplus/train/model/recall.h"
 
 namespace mplus::train {

@@ -9,23 +9,16 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
+#include "mplus/train/evaluation/attempts.h"
 #include "mplus/train/evaluation/batch.h"
-#include "mplus/train/evaluation/turns.h"
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 #include "mplus/train/model/recall.h"
 #include "mplus/train/model/write_pass.h"
 
 namespace mplus::train {
 namespace {
 
-constexpr std::ptrdiff_t kSearched = 32;                // questions whose scores are held at a time
-enum class ReadOver { everything, recalled, in_turn };  // memory::ReadOver
-
-ReadOver read_over(const io::MemoryConfig& memory) {
-  return memory.read_over.empty()        ? ReadOver::everything
-         : memory.read_over == "in-turn" ? ReadOver::in_turn
-                                         : ReadOver::recalled;
-}
+constexpr std::ptrdiff_t kSearched = 32;  // questions whose scores are held at a time
 
 std::string key(std::size_t memory, const std::string& column, std::int64_t written, const std::string& id) {
   return fmt::format("{}/{}/{}/{}", memory, column, written, id);
@@ -120,7 +113,7 @@ class StreamGroup {
       }
     };
     ask_all(due.begin(), asks, ReadOver::everything);
-    ask_all(asks, due.end(), read_over(model_.memory));
+    ask_all(asks, due.end(), model_.memory.recall.read_over);
   }
 
  private:
@@ -154,51 +147,70 @@ class StreamGroup {
     return upload(slots, {M, S, drop}, torch::kInt64, device());
   }
 
+  // Questions that are asked together, and what is known of all their chunks.
+  struct AskedBatch {
+    const Batch& batch;
+    const ProjectedSlots& slots;
+    ReadOver over;
+    const ChunkSearch& search;
+    Shares shares;
+  };
+  // Chunks in order [Q, n], and how many of them may be recalled [Q].
+  struct ChunkOrder {
+    Tensor order, chosen, behind, ranking;
+    bool by_score = true;  // of the last chunk the rows that score best, else the oldest
+  };
+
+  void add_attempts(const AskedBatch& asked, const std::string& column, const ChunkOrder& chunks) {
+    const Batch& b = asked.batch;
+    std::vector<std::int64_t> given;
+    for (const Due& due : b.due)
+      given.push_back(column == "oracle-recall" ? std::ssize(due.question().gold) : 0);
+    const Attempts attempts =
+        attempts_of(chunks.order, chunks.chosen, chunks.behind, given, model_.memory.recall.attempts);
+    for (std::size_t i = 0; i < attempts.most; ++i) {
+      const TakenRows taken = asked.search.take(attempts.at(i, device()), torch::ones_like(chunks.chosen),
+                                                chunks.by_score, ChunkSearch::From::everything);
+      add(asked, column, reader_.chosen_fronts(memory_, b.streams, taken), chunks.ranking, i, &attempts);
+    }
+  }
+
+  void add_by_order(const AskedBatch& asked, const std::string& column, const ChunkOrder& chunks) {
+    if (!wants(column)) return;
+    using From = ChunkSearch::From;
+    if (asked.over == ReadOver::attempts && memory_.stored() > 0 && column != "reread")
+      return add_attempts(asked, column, chunks);
+    const bool alone = asked.over != ReadOver::everything;
+    const Batch& b = asked.batch;
+    const TakenRows taken = asked.search.take(chunks.order, chunks.chosen, chunks.by_score,
+                                              alone ? From::everything : From::store);
+    const auto rows = [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; };
+    add(asked, column,
+        alone && !taken.empty() ? reader_.chosen_fronts(memory_, b.streams, taken)
+                                : reader_.recall_fronts(memory_, asked.slots, b.streams, rows, nullptr),
+        chunks.ranking);
+  }
+
+  void add_by_rows(const AskedBatch& asked, const std::string& column, const ChooseRows& choose,
+                   const Windows* windows) {
+    if (!wants(column)) return;
+    const Batch& b = asked.batch;
+    add(asked, column, reader_.recall_fronts(memory_, asked.slots, b.streams, choose, windows), {});
+  }
+
   void ask_batch(const Batch& b, const ProjectedSlots& slots, ReadOver over) {
     const Fronts short_term = reader_.memory_fronts(slots, b.streams);
     std::vector<Tensor> normed;
     reader_.read(short_term, b.asking.tokens, &normed);
     const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
     normed.clear();
-    const Shares shares = right_shares(model_, b, search);
-    if (wants("stm")) add(b, "stm", {short_term, {}}, {}, shares);
-    // Chunks in order, and how many of them may be recalled.
-    const auto by_order = [&](const std::string& column, const Tensor& order, const Tensor& chosen,
-                              const Tensor& behind, const Tensor& ranking, bool by_score) {
-      if (!wants(column)) return;
-      using From = ChunkSearch::From;
-      if (over == ReadOver::in_turn && memory_.stored() > 0 && column != "reread") {
-        std::vector<std::int64_t> given;
-        for (const Due& due : b.due)
-          given.push_back(column == "oracle-recall" ? std::ssize(due.question().gold) : 0);
-        const Turns turns = turns_of(order, chosen, behind, given, model_.memory.read_turns);
-        for (std::size_t turn = 0; turn < turns.most; ++turn)
-          add(b, column,
-              reader_.chosen_fronts(memory_, b.streams,
-                                    search.take(turns.at(turn, device()), torch::ones_like(chosen), by_score,
-                                                From::everything)),
-              ranking, shares, turn, &turns);
-        return;
-      }
-      const bool alone = over != ReadOver::everything;
-      const TakenRows taken = search.take(order, chosen, by_score, alone ? From::everything : From::store);
-      add(b, column,
-          alone && !taken.empty()
-              ? reader_.chosen_fronts(memory_, b.streams, taken)
-              : reader_.recall_fronts(
-                    memory_, slots, b.streams,
-                    [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; },
-                    nullptr),
-          ranking, shares);
-    };
+    const AskedBatch asked{b, slots, over, search, right_shares(model_, b, search)};
+    if (wants("stm")) add(asked, "stm", {short_term, {}}, {});
+    const double margin = model_.memory.recall.margin;
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
                               bool by_score) {
-      by_order(column, votes.order(), votes.leaders(model_.memory.recall_margin).sum(1), votes.behind(),
-               ranking, by_score);
-    };
-    const auto by_rows = [&](const std::string& column, const ChooseRows& choose, const Windows* windows) {
-      if (!wants(column)) return;
-      add(b, column, reader_.recall_fronts(memory_, slots, b.streams, choose, windows), {}, shares);
+      add_by_order(asked, column,
+                   {votes.order(), votes.leaders(margin).sum(1), votes.behind(), ranking, by_score});
     };
     const ChunkVotes& votes = search.competing();
     const ChunkVotes& all = search.everything();
@@ -207,20 +219,19 @@ class StreamGroup {
     };
     const Tensor total = with_words(all, b.words).order();
     const ChunkVotes both = with_words(votes, b.words);
-    if (model_.memory.recall == "consensus") {
-      by_votes("mplus", votes, all.order(), true);
-    } else {
-      by_rows("mplus", per_layer(b), &b.asking);
-    }
+    if (model_.memory.recall.rule == RecallRule::consensus) by_votes("mplus", votes, all.order(), true);
+    else add_by_rows(asked, "mplus", per_layer(b), &b.asking);
     by_votes("words-recall", words_alone(votes), words_alone(all).order(), false);
     by_votes("hybrid", both, total, true);
     by_votes("reread", both, total, true);
-    by_order("oracle-recall", ChunkVotes{votes.votes + b.gold, votes.held}.order(),
-             votes.leaders(model_.memory.recall_margin).logical_or(b.gold > 0).sum(1), votes.behind(), {},
-             true);
-    by_rows("per-layer", per_layer(b), &b.asking);
-    by_rows(
-        "random-recall", [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; }, nullptr);
+    add_by_order(asked, "oracle-recall",
+                 {ChunkVotes{votes.votes + b.gold, votes.held}.order(),
+                  votes.leaders(margin).logical_or(b.gold > 0).sum(1),
+                  votes.behind(),
+                  {}});
+    add_by_rows(asked, "per-layer", per_layer(b), &b.asking);
+    const auto drawn = [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; };
+    add_by_rows(asked, "random-recall", drawn, nullptr);
   }
 
   // The paper's rule: each layer the rows its own queries score best.
@@ -240,9 +251,11 @@ class StreamGroup {
     return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
   }
 
-  // With `turns` it is one of several reads, of those questions that have so many.
-  void add(const Batch& b, const std::string& column, const RecallFronts& read, const Tensor& ranking,
-           const Shares& shares, std::size_t turn = 0, const Turns* turns = nullptr) {
+  // With `attempts` it is one of several reads, of those questions that have so many.
+  void add(const AskedBatch& asked, const std::string& column, const RecallFronts& read,
+           const Tensor& ranking, std::size_t attempt = 0, const Attempts* attempts = nullptr) {
+    const Batch& b = asked.batch;
+    const Shares& shares = asked.shares;
     const Fronts& fronts = read.fronts;
     const Tensor recalled =
         read.recalled_births.empty() ? Tensor() : recalled_shares(model_, b, read.recalled_births);
@@ -254,8 +267,8 @@ class StreamGroup {
       const PlannedQuestion& question = due.question();
       if (column == "oracle-recall" && question.gold.empty()) continue;  // nothing is right
       if (column == "reread" && question.goes_on()) continue;
-      const std::size_t of = turns ? turns->chunks[static_cast<std::size_t>(q)].size() : 1;
-      if (turn >= of) continue;
+      const std::size_t of = attempts ? attempts->chunks[static_cast<std::size_t>(q)].size() : 1;
+      if (attempt >= of) continue;
       std::span<const std::int64_t> best;
       if (order.defined())
         best = {order.data_ptr<std::int64_t>() + q * order.size(1), static_cast<std::size_t>(order.size(1))};
@@ -271,11 +284,11 @@ class StreamGroup {
       }
       Ids window = question.prompt;
       if (column == "reread") window = with_text(*due.planned, best, question);
-      Waiting asked{std::move(window), question.scored_from, std::move(answer)};
-      if (turns)
-        asked.turn = {static_cast<std::int64_t>(turn), static_cast<std::int64_t>(of),
-                      turns->behind[static_cast<std::size_t>(q)][turn]};
-      waiting.push_back(std::move(asked));
+      Waiting read_once{std::move(window), question.scored_from, std::move(answer)};
+      if (attempts)
+        read_once.attempt = {static_cast<std::int64_t>(attempt), static_cast<std::int64_t>(of),
+                             attempts->behind[static_cast<std::size_t>(q)][attempt]};
+      waiting.push_back(std::move(read_once));
       rows.push_back(q);
     }
     if (waiting.empty()) return;

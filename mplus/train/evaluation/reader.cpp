@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 
 namespace mplus::train {
 namespace {
@@ -206,7 +206,7 @@ Reader::Seen Reader::see(const FrontRows& front, std::int64_t room) const {
   const std::int64_t rows = k.size(1);
   Seen seen{torch::zeros({k.size(0), rows + room, k.size(2), k.size(3)}, k.options()), {}, rows, {}};
   seen.v = torch::zeros_like(seen.k);
-  rotate_into(k, seen.k.narrow(1, 0, rows), model_.rope->rows(0, rows), Turn::there);
+  rotate_into(k, seen.k.narrow(1, 0, rows), model_.rope->rows(0, rows), Rotate::forward);
   seen.v.narrow(1, 0, rows).copy_(v);
   if (front.count.defined()) seen.padding = rows - front.count;
   return seen;
@@ -225,12 +225,12 @@ Tensor Reader::layer(std::int64_t l, const Tensor& x, const Seen& seen, const Te
     return weight.defined() ? rms_norm(rows, weight, epsilon) : rows;
   };
   const Tensor q = normed(heads(0, H), w.q_norm), k = normed(heads(H, G), w.k_norm), v = heads(H + G, G);
-  const Tensor turned_q = torch::empty(q.sizes(), q.options());
+  const Tensor rotated_q = torch::empty(q.sizes(), q.options());
   Tensor last;  // [Q or 1, T]: the last key that a row sees
   if (!places.defined()) {
     const Rotation at = model_.rope->rows(seen.front, T);
-    rotate_into(q, turned_q, at, Turn::there);
-    rotate_into(k, seen.k.narrow(1, seen.front, T), at, Turn::there);
+    rotate_into(q, rotated_q, at, Rotate::forward);
+    rotate_into(k, seen.k.narrow(1, seen.front, T), at, Rotate::forward);
     seen.v.narrow(1, seen.front, T).copy_(v);
     last = torch::arange(seen.front, seen.front + T, torch::TensorOptions(x.device()).dtype(torch::kInt64))
                .unsqueeze(0);
@@ -239,18 +239,18 @@ Tensor Reader::layer(std::int64_t l, const Tensor& x, const Seen& seen, const Te
     const Tensor at = places + seen.front;
     const Rotation table = model_.rope->rows(0, room);
     const Rotation own{table.cos.index_select(0, at), table.sin.index_select(0, at)};
-    const Tensor turned_k = torch::empty(k.sizes(), k.options());
-    rotate_into(q.transpose(0, 1), turned_q.transpose(0, 1), own, Turn::there);
-    rotate_into(k.transpose(0, 1), turned_k.transpose(0, 1), own, Turn::there);
+    const Tensor rotated_k = torch::empty(k.sizes(), k.options());
+    rotate_into(q.transpose(0, 1), rotated_q.transpose(0, 1), own, Rotate::forward);
+    rotate_into(k.transpose(0, 1), rotated_k.transpose(0, 1), own, Rotate::forward);
     const Tensor row = at.view({-1, 1, 1, 1}).expand_as(k);
-    seen.k.scatter_(1, row, turned_k);
+    seen.k.scatter_(1, row, rotated_k);
     seen.v.scatter_(1, row, v);
     last = at.unsqueeze(1);
   }
   const Tensor keys = torch::arange(room, last.options()).view({1, 1, -1});
   Tensor visible = keys <= last.unsqueeze(2);  // [Q or 1, T, room]
   if (seen.padding.defined()) visible = visible.logical_and(keys >= seen.padding.view({-1, 1, 1}));
-  const Tensor mid = x + torch::linear(attend(turned_q, seen.k, seen.v, visible), w.o);
+  const Tensor mid = x + torch::linear(attend(rotated_q, seen.k, seen.v, visible), w.o);
   const Tensor gate_up = torch::linear(rms_norm(mid, w.mlp_norm, epsilon), w.gate_up);
   return mid + torch::linear(swiglu(gate_up), w.down);
 }

@@ -53,9 +53,9 @@ Tensor ChunkVotes::behind() const {
   return torch::where(distance > 0, distance / spread_of(votes, held).sd, torch::zeros_like(distance));
 }
 
-Tensor ChunkVotes::leaders(std::optional<double> margin) const {
-  if (!margin) return torch::ones_like(held);
-  return (votes.amax(1, true) - votes) <= *margin * spread_of(votes, held).sd;
+Tensor ChunkVotes::leaders(double margin) const {
+  if (margin == kNoMargin) return torch::ones_like(held);
+  return (votes.amax(1, true) - votes) <= margin * spread_of(votes, held).sd;
 }
 
 ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
@@ -65,7 +65,7 @@ ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
 
 ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
                          const Tensor& askers, const Tensor& streams)
-    : over_everything_(model.memory.recall_over_everything),
+    : over_everything_(model.memory.recall.over_everything),
       K_(model.memory.K),
       most_(memory.stored() == 0
                 ? 0
@@ -104,8 +104,8 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
     scores_.push_back(over_everything_ ? all_scores : store_scores);
     if (over_everything_) stored_.push_back(store_scores.isfinite());
     const double weight = layer_weights[m].item<double>();
-    const Opinion older = opinion(store_scores, model.memory.vote_top);
-    const Opinion all = opinion(all_scores, model.memory.vote_top);
+    const Opinion older = opinion(store_scores, model.memory.recall.vote_top);
+    const Opinion all = opinion(all_scores, model.memory.recall.vote_top);
     long_votes += weight * older.z;
     all_votes += weight * all.z;
     long_term_rows_ += older.rows;

@@ -20,8 +20,8 @@ struct ChunkVotes {
   Tensor order() const;   // [Q, n], int64: chunks by falling vote, ties older first
   Tensor behind() const;  // [Q, n]: standard deviations, over those held, below the best
   // [Q, n], bool: chunks up to so many standard deviations, over those held, below the best
-  // (memory::Votes::leaders); without a margin all of them.
-  Tensor leaders(std::optional<double> margin) const;
+  // (memory::Votes::leaders).
+  Tensor leaders(double margin) const;
 };
 
 // What each layer takes; empty where nothing is stored. K0 rows a question unless there are fewer, or the

@@ -34,7 +34,7 @@ constexpr double kTelling = 0.6;           // turns of a conversation that tell 
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(ChunkKind kind) {
   constexpr std::string_view names[] = {"facts", "passage", "chat", "text"};
   return names[static_cast<std::size_t>(kind)];
 }
@@ -46,8 +46,8 @@ ChunkMaker::ChunkMaker(const Material& material, const ChunkOptions& options, st
               "a weight for every set, and at least one text");
   MPLUS_CHECK(options.kinds.size() == kKinds, "{} weights of kinds, {} expected", options.kinds.size(),
               kKinds);
-  if (!material.chat) options_.kinds[static_cast<std::size_t>(Kind::chat)] = options_.chat_form = 0;
-  if (material.questions.empty()) options_.kinds[static_cast<std::size_t>(Kind::passage)] = 0;
+  if (!material.chat) options_.kinds[static_cast<std::size_t>(ChunkKind::chat)] = options_.chat_form = 0;
+  if (material.questions.empty()) options_.kinds[static_cast<std::size_t>(ChunkKind::passage)] = 0;
   for (const QuestionSet& set : material.questions) {
     auto& of_passage = questions_on_.emplace_back(set.passages.size());
     for (std::size_t i = 0; i < set.questions.size(); ++i)
@@ -74,8 +74,8 @@ bool ChunkMaker::is_document(const ChunkId& id) const {
   return random(kDocument, {.life = id.life, .stream = id.stream}).chance(options_.document);
 }
 
-Kind ChunkMaker::kind(const ChunkId& id) const {
-  return is_document(id) ? Kind::text : static_cast<Kind>(random(kKind, id).pick(options_.kinds));
+ChunkKind ChunkMaker::kind(const ChunkId& id) const {
+  return is_document(id) ? ChunkKind::text : static_cast<ChunkKind>(random(kKind, id).pick(options_.kinds));
 }
 
 Chunk ChunkMaker::chunk(const ChunkId& id) const {
@@ -83,16 +83,16 @@ Chunk ChunkMaker::chunk(const ChunkId& id) const {
   Chunk chunk;
   chunk.kind = kind(id);
   switch (chunk.kind) {
-    case Kind::facts:
+    case ChunkKind::facts:
       make_facts(chunk, id, wanted);
       break;
-    case Kind::chat:
+    case ChunkKind::chat:
       make_chat(chunk, id, wanted);
       break;
-    case Kind::passage:
+    case ChunkKind::passage:
       make_passage(chunk, id, wanted);
       break;
-    case Kind::text: {
+    case ChunkKind::text: {
       const Spot spot = text_spot(id);
       chunk.set = spot.set;
       chunk.start = spot.start;
@@ -125,10 +125,10 @@ ChunkMaker::Spot ChunkMaker::draw_text(Random& random, std::int64_t span) const 
 }
 
 bool ChunkMaker::goes_on(const ChunkId& id) const {
-  if (id.update == 0 || kind(id) != Kind::text) return false;
+  if (id.update == 0 || kind(id) != ChunkKind::text) return false;
   return is_document(id) ||
          (random(kContinues, id).chance(kTextGoesOn) &&
-          kind({.life = id.life, .update = id.update - 1, .stream = id.stream}) == Kind::text);
+          kind({.life = id.life, .update = id.update - 1, .stream = id.stream}) == ChunkKind::text);
 }
 
 ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
@@ -151,8 +151,8 @@ ChunkMaker::Spot ChunkMaker::text_spot(const ChunkId& id) const {
 // --- facts ---
 
 bool ChunkMaker::tells_facts(const ChunkId& id) const {
-  const Kind told_as = kind(id);
-  return told_as == Kind::facts || told_as == Kind::chat;
+  const ChunkKind told_as = kind(id);
+  return told_as == ChunkKind::facts || told_as == ChunkKind::chat;
 }
 
 std::optional<ChunkId> ChunkMaker::changed_by(const ChunkId& id) const {

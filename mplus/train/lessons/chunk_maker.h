@@ -17,9 +17,9 @@
 
 namespace mplus::train {
 
-enum class Kind : std::uint8_t { facts, passage, chat, text };
+enum class ChunkKind : std::uint8_t { facts, passage, chat, text };
 constexpr std::size_t kKinds = 4;
-std::string_view kind_name(Kind kind);
+std::string_view kind_name(ChunkKind kind);
 
 struct Material {
   io::Tokenizer tokenizer;
@@ -33,7 +33,7 @@ struct Material {
 struct ChunkOptions {
   std::int64_t length = 256;                     // C
   double short_share = 0;                        // updates of 16 to C tokens instead
-  std::vector<double> kinds = {.3, .3, .1, .3};  // as in Kind
+  std::vector<double> kinds = {.3, .3, .1, .3};  // as in ChunkKind
   double cloze = 0;                              // questions on text and passages that are made from them
   double document = 0;                           // streams that write nothing but one document all their life
   double twice = 0;                              // chunks of facts that change a fact told earlier
@@ -46,7 +46,7 @@ struct ChunkId {
 };
 
 struct Chunk {
-  Kind kind = Kind::text;
+  ChunkKind kind = ChunkKind::text;
   std::vector<std::int32_t> tokens;
   std::vector<MadeFact> facts;  // facts, chat: those it tells in full
   std::size_t set = 0;          // text, passage: where it was cut from
@@ -73,18 +73,21 @@ class ChunkMaker {
   ChunkMaker(const Material& material, const ChunkOptions& options, std::uint64_t seed);
 
   std::int64_t length(std::uint32_t life, std::uint32_t update) const;  // the same for all streams
-  Kind kind(const ChunkId& id) const;
+  ChunkKind kind(const ChunkId& id) const;
   Chunk chunk(const ChunkId& id) const;
   // The earlier chunk that tells a fact which this one tells with another value, if it has room for it.
   std::optional<ChunkId> changed_by(const ChunkId& id) const;
 
   bool tell_the_same(const ChunkId& a, const ChunkId& b) const;  // some fact, be it with another value
 
-  // A question about a chunk with the answer that holds after update `newest`, several in a row where
-  // `several` and room for them in `most` tokens. Facts that a later chunk changed come first by chance
-  // `changed_first`. None: there is nothing to ask.
-  std::optional<Window> ask(const ChunkId& id, std::uint32_t newest, Random& random, std::int64_t most,
-                            bool several, double changed_first = 0) const;
+  struct Asking {
+    std::uint32_t newest = 0;  // the answer is the one that holds after this update
+    std::int64_t most = 0;     // tokens
+    bool several = false;      // questions in a row, as far as there is room
+    double changed_first = 0;  // by chance: facts that a later chunk changed come first
+  };
+  // A question about a chunk. None: there is nothing to ask.
+  std::optional<Window> ask(const ChunkId& id, const Asking& how, Random& random) const;
   // What follows the chunk of a stream that writes a document, every token a target; other streams: none.
   std::optional<Window> follow_document(const ChunkId& id, std::int64_t length) const;
   // What comes after a chunk of running text that was left there: the chunk written next is about something
@@ -127,8 +130,11 @@ class ChunkMaker {
   void make_chat(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
   void make_passage(Chunk& chunk, const ChunkId& id, std::int64_t length) const;
   bool add_question(std::optional<Window>& all, Window next, std::int64_t most) const;
-  std::optional<Window> ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest, Random& random,
-                                  std::int64_t most, bool several, double changed_first) const;
+  std::optional<Window> ask_facts(const Chunk& chunk, const ChunkId& id, const Asking& how,
+                                  Random& random) const;
+  // Later values of a chunk's facts, the newest first, with the updates that tell them.
+  std::vector<std::pair<std::uint32_t, MadeFact>> changes_of(const Chunk& chunk, const ChunkId& id,
+                                                             std::uint32_t newest) const;
   std::optional<Window> ask_passage(const Chunk& chunk, Random& random, std::int64_t most,
                                     bool several) const;
   std::optional<Window> ask_cloze(const Chunk& chunk, Random& random, std::int64_t most, bool several) const;

@@ -72,22 +72,21 @@ Window ChunkMaker::talk(Random& random) const {
   return turn(said.user, said.assistant, random);
 }
 
-std::optional<Window> ChunkMaker::ask(const ChunkId& id, std::uint32_t newest, Random& random,
-                                      std::int64_t most, bool several, double changed_first) const {
+std::optional<Window> ChunkMaker::ask(const ChunkId& id, const Asking& how, Random& random) const {
   const Chunk about = chunk(id);
   std::optional<Window> window;
-  if ((about.kind == Kind::passage || about.kind == Kind::text) && random.chance(options_.cloze))
-    window = ask_cloze(about, random, most, several);
+  if ((about.kind == ChunkKind::passage || about.kind == ChunkKind::text) && random.chance(options_.cloze))
+    window = ask_cloze(about, random, how.most, how.several);
   if (!window) switch (about.kind) {
-      case Kind::facts:
-      case Kind::chat:
-        window = ask_facts(about, id, newest, random, most, several, changed_first);
+      case ChunkKind::facts:
+      case ChunkKind::chat:
+        window = ask_facts(about, id, how, random);
         break;
-      case Kind::passage:
-        window = ask_passage(about, random, most, several);
+      case ChunkKind::passage:
+        window = ask_passage(about, random, how.most, how.several);
         break;
-      case Kind::text:
-        window = ask_rest(about, random, most);
+      case ChunkKind::text:
+        window = ask_rest(about, random, how.most);
         break;
     }
   if (window && window->update < 0) window->update = id.update;
@@ -109,12 +108,9 @@ bool ChunkMaker::add_question(std::optional<Window>& all, Window next, std::int6
   return true;
 }
 
-std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, std::uint32_t newest,
-                                            Random& random, std::int64_t most, bool several,
-                                            double changed_first) const {
-  const bool in_chat =
-      material_.chat && (chunk.kind == Kind::chat ? random.chance(0.8) : random.chance(options_.chat_form));
-  // Later values of this chunk's facts, the newest first. What a change changed may be changed again.
+// What a change changed may be changed again.
+std::vector<std::pair<std::uint32_t, MadeFact>> ChunkMaker::changes_of(const Chunk& chunk, const ChunkId& id,
+                                                                       std::uint32_t newest) const {
   const auto tells = [](const Chunk& told, const std::string& key) {
     return std::any_of(told.facts.begin(), told.facts.end(),
                        [&](const MadeFact& fact) { return fact.key == key; });
@@ -133,10 +129,18 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
       changes.emplace_back(u, std::move(*changed));
   }
   std::reverse(changes.begin(), changes.end());
+  return changes;
+}
+
+std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, const Asking& how,
+                                            Random& random) const {
+  const bool in_chat = material_.chat && (chunk.kind == ChunkKind::chat ? random.chance(0.8)
+                                                                        : random.chance(options_.chat_form));
+  const auto changes = changes_of(chunk, id, how.newest);
   std::vector<std::size_t> order(chunk.facts.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   shuffle(order, random);
-  if (!changes.empty() && random.chance(changed_first))
+  if (!changes.empty() && random.chance(how.changed_first))
     std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
       return std::any_of(changes.begin(), changes.end(),
                          [&](const auto& change) { return change.second.key == chunk.facts[i].key; });
@@ -158,7 +162,7 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
                  fact->answer, in_chat, random);
     window.update = update;
     if (update != id.update) window.rival = id.update;
-    if (add_question(all, std::move(window), most) && (!several || in_chat)) break;
+    if (add_question(all, std::move(window), how.most) && (!how.several || in_chat)) break;
   }
   return all;
 }
@@ -225,7 +229,7 @@ std::optional<Window> ChunkMaker::follow_document(const ChunkId& id, std::int64_
 std::optional<Window> ChunkMaker::come_back(const ChunkId& id, std::uint32_t newest,
                                             std::int64_t length) const {
   const ChunkId next{.life = id.life, .update = id.update + 1, .stream = id.stream};
-  if (kind(id) != Kind::text || (next.update <= newest && goes_on(next))) return std::nullopt;
+  if (kind(id) != ChunkKind::text || (next.update <= newest && goes_on(next))) return std::nullopt;
   Window window = what_follows(id, length);
   window.update = id.update;
   return window;
@@ -243,7 +247,7 @@ Window ChunkMaker::what_follows(const ChunkId& id, std::int64_t length) const {
 
 std::optional<Window> ChunkMaker::pose(const ChunkId& id, Random& random, std::int64_t most) const {
   const Chunk about = chunk(id);
-  if (about.kind != Kind::passage) return std::nullopt;
+  if (about.kind != ChunkKind::passage) return std::nullopt;
   const QuestionSet& set = material_.questions[about.set];
   const QuestionSet::Passage& passage = set.passages[static_cast<std::size_t>(about.passage)];
   if (passage.length > options_.length) return std::nullopt;

@@ -13,6 +13,7 @@ namespace {
 enum : std::uint32_t { kPlan = 32, kRead, kPlain, kReread, kRepeat, kPose, kFocus };
 // Lives of fresh memories and of living streams are numbered apart.
 constexpr std::uint32_t kFreshLives = 1u << 31;
+constexpr int kQuickTries = 4;
 constexpr double kChangedFirst = 0.5;  // of a chunk's facts those that were changed later
 
 enum Task : std::uint8_t {
@@ -31,15 +32,15 @@ enum Task : std::uint8_t {
   pose
 };
 
-Task task_of(Kind kind) {
+Task task_of(ChunkKind kind) {
   switch (kind) {
-    case Kind::facts:
+    case ChunkKind::facts:
       return facts;
-    case Kind::passage:
+    case ChunkKind::passage:
       return passage;
-    case Kind::chat:
+    case ChunkKind::chat:
       return chat;
-    case Kind::text:
+    case ChunkKind::text:
       break;
   }
   return rest;
@@ -223,8 +224,13 @@ std::optional<Window> LessonMaker::in_window(const Plan& plan, std::uint32_t str
   const auto n = static_cast<std::uint32_t>(plan.writes);
   const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = stream}, n, draw);
   const ChunkId any{.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(n)), .stream = stream};
-  const auto asked = maker_.ask(changed.value_or(any), n - 1, draw, options_.window,
-                                draw.chance(options_.several), changed ? 1 : kChangedFirst);
+  const bool several = draw.chance(options_.several);
+  const auto asked = maker_.ask(changed.value_or(any),
+                                {.newest = n - 1,
+                                 .most = options_.window,
+                                 .several = several,
+                                 .changed_first = changed ? 1 : kChangedFirst},
+                                draw);
   if (!asked) return std::nullopt;
   Window all;
   for (std::uint32_t u = 0; u < n; ++u) {
@@ -237,101 +243,125 @@ std::optional<Window> LessonMaker::in_window(const Plan& plan, std::uint32_t str
   return all;
 }
 
+// What one stream reads, and is asked.
+struct LessonMaker::StreamRead {
+  Random draw;
+  std::optional<Window> window = {};
+  std::uint8_t task = unknown;
+  ChunkKind kind = ChunkKind::text;  // of the chunk that is asked about
+  std::int64_t other = -1;           // another update, to be recalled beside the right one
+};
+
+void LessonMaker::ask(StreamRead& one, const Plan& plan, const ChunkId& id, double changed_first) const {
+  const bool several = one.draw.chance(options_.several);
+  one.window = maker_.ask(id,
+                          {.newest = plan.total() - 1,
+                           .most = options_.window,
+                           .several = several,
+                           .changed_first = changed_first},
+                          one.draw);
+  if (!one.window) return;
+  one.kind = maker_.kind(id);
+  one.task = one.window->cloze ? cloze : task_of(one.kind);
+}
+
+// A question on a chunk: on one that was changed later, by chance, else on an old or a new one.
+void LessonMaker::ask_something(StreamRead& one, const Plan& plan, ChunkId id) const {
+  if (const auto changed = changed_chunk(id, plan.total(), one.draw)) ask(one, plan, *changed, 1);
+  for (int i = 0; i < kQuickTries && !one.window; ++i) {
+    const bool old = plan.updates > 0 && one.draw.chance(options_.older);
+    id.update = static_cast<std::uint32_t>(old ? one.draw.below(plan.updates)
+                                               : plan.updates + one.draw.below(plan.writes));
+    ask(one, plan, id, kChangedFirst);
+  }
+}
+
+void LessonMaker::choose(StreamRead& one, const Plan& plan, ChunkId id, bool repeats) const {
+  Random& draw = one.draw;
+  const auto take = [&](std::optional<Window> window, std::uint8_t task) {
+    one.window = std::move(window);
+    one.task = task;
+  };
+  if (repeats) {
+    id.update = static_cast<std::uint32_t>(draw.below(plan.total()));
+    take(maker_.repeat(id), repeat);
+  }
+  if (!one.window && draw.chance(options_.next)) {
+    id.update = plan.total() - 1;
+    take(maker_.follow_document(id, options_.window), next_text);
+  }
+  if (!one.window && chats_ && draw.chance(options_.talk)) take(maker_.talk(draw), talk);
+  if (!one.window && draw.chance(options_.unknown)) take(maker_.ask_unknown(plan.life, draw), unknown);
+  const bool comes_back = !one.window && plan.updates > 0 && draw.chance(options_.revisit);
+  for (int i = 0; i < kQuickTries && comes_back && !one.window; ++i) {
+    id.update = static_cast<std::uint32_t>(draw.below(plan.updates));
+    take(maker_.come_back(id, plan.total() - 1, options_.window), revisit);
+  }
+  id.update = 0;
+  if (!one.window) ask_something(one, plan, id);
+  // Short chunks that nothing can be asked about.
+  if (!one.window) take(maker_.plain(draw, options_.window), plain_text);
+}
+
+// What contradicts the right chunk, else one of the same kind if one is found quickly.
+std::int64_t LessonMaker::other_update(StreamRead& one, const Plan& plan, ChunkId id) const {
+  std::int64_t other = one.window->rival;
+  for (int i = 0; i < kQuickTries && plan.total() > 1 && one.window->rival < 0; ++i) {
+    id.update = static_cast<std::uint32_t>(one.draw.below(plan.total()));
+    if (id.update == one.window->update) continue;
+    other = id.update;
+    if (maker_.kind(id) == one.kind) break;
+  }
+  return other;
+}
+
+// The text of a passage in front of the question, mostly the right one's.
+void LessonMaker::reread(StreamRead& one, ChunkId id) const {
+  constexpr double kRightPassage = 0.9;
+  if (one.window->update < 0 || one.task == rest || one.task == revisit || one.task == repeat) return;
+  const bool right = one.other < 0 || one.draw.chance(kRightPassage);
+  id.update = static_cast<std::uint32_t>(right ? one.window->update : one.other);
+  maker_.reread(*one.window, id);
+}
+
+// What is given to be read does not answer, and is the nearest to what is asked that was found quickly.
+void LessonMaker::lead_astray(StreamRead& one, const Plan& plan, const ChunkId& id) const {
+  const bool asks = one.task == facts || one.task == passage || one.task == chat || one.task == cloze;
+  if (one.task != unknown && !(asks && one.draw.chance(options_.astray))) return;
+  const std::int64_t near = misleading_update(*one.window, id, plan.total(), one.draw);
+  if (near < 0) return;
+  if (one.task == unknown) {
+    one.other = near;
+    return;
+  }
+  maker_.leave_unanswered(*one.window);
+  one.window->update = near;
+  one.other = -1;
+  one.task = unknown;
+}
+
 Read LessonMaker::read(const Plan& plan, std::int64_t step, std::uint32_t number) const {
   std::vector<Window> windows;
   std::vector<std::uint8_t> tasks;
   std::vector<std::int64_t> distractors;
-  const auto total = plan.updates + static_cast<std::uint32_t>(plan.writes), newest = total - 1;
+  const auto update = static_cast<std::uint32_t>(step);
   // All streams alike: long windows beside short ones would be padding.
   const auto chance = [&](std::uint32_t purpose, double share) {
-    return Random(seed_, {.purpose = purpose, .life = number, .update = static_cast<std::uint32_t>(step)})
-        .chance(share);
+    return Random(seed_, {.purpose = purpose, .life = number, .update = update}).chance(share);
   };
   const bool again = chance(kReread, options_.reread), repeats = chance(kRepeat, options_.repeat);
   const bool focused = chance(kFocus, options_.focus);
   for (auto b = static_cast<std::uint32_t>(share_.first(options_.streams)); b < share_.end(options_.streams);
        ++b) {
-    Random draw(seed_,
-                {.purpose = kRead, .life = number, .update = static_cast<std::uint32_t>(step), .stream = b});
-    std::optional<Window> window;
-    std::uint8_t task = unknown;
-    Kind asked_kind = Kind::text;
-    if (repeats) {
-      window = maker_.repeat(
-          {.life = plan.life, .update = static_cast<std::uint32_t>(draw.below(total)), .stream = b});
-      task = repeat;
-    }
-    if (!window && draw.chance(options_.next)) {
-      window = maker_.follow_document({.life = plan.life, .update = newest, .stream = b}, options_.window);
-      task = next_text;
-    }
-    if (!window && chats_ && draw.chance(options_.talk)) {
-      window = maker_.talk(draw);
-      task = talk;
-    }
-    if (!window && draw.chance(options_.unknown)) {
-      window = maker_.ask_unknown(plan.life, draw);
-      task = unknown;
-    }
-    constexpr int kTries = 4;
-    const bool comes_back = !window && plan.updates > 0 && draw.chance(options_.revisit);
-    for (int i = 0; i < kTries && comes_back && !window; ++i) {
-      const ChunkId id{
-          .life = plan.life, .update = static_cast<std::uint32_t>(draw.below(plan.updates)), .stream = b};
-      window = maker_.come_back(id, newest, options_.window);
-      task = revisit;
-    }
-    const auto ask = [&](const ChunkId& id, double changed_first) {
-      window = maker_.ask(id, newest, draw, options_.window, draw.chance(options_.several), changed_first);
-      if (!window) return;
-      asked_kind = maker_.kind(id);
-      task = window->cloze ? cloze : task_of(asked_kind);
-    };
-    if (!window)
-      if (const auto changed = changed_chunk({.life = plan.life, .update = 0, .stream = b}, total, draw))
-        ask(*changed, 1);
-    for (int i = 0; i < kTries && !window; ++i) {
-      const bool old = plan.updates > 0 && draw.chance(options_.older);
-      const auto update =
-          static_cast<std::uint32_t>(old ? draw.below(plan.updates) : plan.updates + draw.below(plan.writes));
-      ask({.life = plan.life, .update = update, .stream = b}, kChangedFirst);
-    }
-    if (!window) {  // short chunks that nothing can be asked about
-      window = maker_.plain(draw, options_.window);
-      task = plain_text;
-    }
-    // Another chunk to be recalled beside the right one: what contradicts it, else one of the same kind if
-    // one is found quickly.
-    std::int64_t other = window->rival;
-    for (int i = 0; i < kTries && total > 1 && window->rival < 0; ++i) {
-      const auto update = static_cast<std::uint32_t>(draw.below(total));
-      if (update == window->update) continue;
-      other = update;
-      if (maker_.kind({.life = plan.life, .update = update, .stream = b}) == asked_kind) break;
-    }
-    constexpr double kRightPassage = 0.9;
-    if (again && window->update >= 0 && task != rest && task != revisit && task != repeat) {
-      const bool right = other < 0 || draw.chance(kRightPassage);
-      maker_.reread(*window, {.life = plan.life,
-                              .update = static_cast<std::uint32_t>(right ? window->update : other),
-                              .stream = b});
-    }
-    const bool asks = task == facts || task == passage || task == chat || task == cloze;
-    // What is given to be read does not answer, and is the nearest to what is asked that was found quickly.
-    if (focused && !again && (task == unknown || (asks && draw.chance(options_.astray)))) {
-      const std::int64_t near = misleading_update(*window, {.life = plan.life, .stream = b}, total, draw);
-      if (near >= 0 && task == unknown) {
-        other = near;
-      } else if (near >= 0) {
-        maker_.leave_unanswered(*window);
-        window->update = near;
-        other = -1;
-        task = unknown;
-      }
-    }
-    distractors.push_back(other);
-    tasks.push_back(task);
-    windows.push_back(std::move(*window));
+    const ChunkId id{.life = plan.life, .update = 0, .stream = b};
+    StreamRead one{Random(seed_, {.purpose = kRead, .life = number, .update = update, .stream = b})};
+    choose(one, plan, id, repeats);
+    one.other = other_update(one, plan, id);
+    if (again) reread(one, id);
+    if (focused && !again) lead_astray(one, plan, id);
+    distractors.push_back(one.other);
+    tasks.push_back(one.task);
+    windows.push_back(std::move(*one.window));
   }
   Read read = collate(std::move(windows), std::move(tasks));
   read.distractor = std::move(distractors);

@@ -83,12 +83,22 @@ class LessonMaker {
     std::uint32_t life, updates;  // number of the memory, updates before this step
     std::int64_t writes;
     bool carries;  // streams live on past the beginning of this step
+
+    std::uint32_t total() const { return updates + static_cast<std::uint32_t>(writes); }
   };
+  struct StreamRead;
   std::optional<ChunkId> changed_chunk(ChunkId id, std::uint32_t updates, Random& draw) const;
   std::int64_t misleading_update(const Window& window, ChunkId id, std::uint32_t total, Random& draw) const;
   void fill_context(Lesson& lesson, const Plan& plan) const;
   std::optional<Window> in_window(const Plan& plan, std::uint32_t stream, Random& draw) const;
   Read read(const Plan& plan, std::int64_t step, std::uint32_t number) const;
+  // Of one stream; `id` names it, and the life it is in.
+  void choose(StreamRead& one, const Plan& plan, ChunkId id, bool repeats) const;
+  void ask_something(StreamRead& one, const Plan& plan, ChunkId id) const;
+  void ask(StreamRead& one, const Plan& plan, const ChunkId& id, double changed_first) const;
+  std::int64_t other_update(StreamRead& one, const Plan& plan, ChunkId id) const;
+  void reread(StreamRead& one, ChunkId id) const;
+  void lead_astray(StreamRead& one, const Plan& plan, const ChunkId& id) const;
 
   LessonOptions options_;
   std::uint64_t seed_;

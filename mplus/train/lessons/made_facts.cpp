@@ -9,7 +9,7 @@
 namespace mplus::train {
 namespace {
 
-using made::Kind;
+using made::FactKind;
 using made::Kinds;
 
 constexpr char kSeparator = '|';
@@ -113,7 +113,7 @@ MadeFact FactMaker::fact() {
   fields.reserve(3);
   MadeFact made;
   made.key.reserve(80);
-  const Kind* kind = nullptr;
+  const FactKind* kind = nullptr;
   // In a world of few names a part may run out of keys: then any key will do.
   constexpr int kMostTries = 4000;
   int tries = 0;
@@ -142,7 +142,7 @@ MadeFact FactMaker::changed(const MadeFact& fact) {
     fields.push_back(fact.key.substr(begin, end - begin));
     begin = end + 1;
   }
-  const Kind& kind = Kinds::instance().named(fields.front());
+  const FactKind& kind = Kinds::instance().named(fields.front());
   fields.erase(fields.begin());
   MadeFact made;
   made.key = fact.key;
@@ -151,12 +151,12 @@ MadeFact FactMaker::changed(const MadeFact& fact) {
   return made;
 }
 
-const Kind& FactMaker::choose_kind() {
+const FactKind& FactMaker::choose_kind() {
   constexpr std::uint32_t kRecentOneIn = 5;
   const std::size_t known = std::min(kinds_chosen_, recent_kinds_.size());
   if (known > 0 && draw_.random().one_in(kRecentOneIn))
     return *recent_kinds_[draw_.random().below(static_cast<std::uint32_t>(known))];
-  const Kind& kind =
+  const FactKind& kind =
       kinds_.empty() ? Kinds::instance().draw(draw_.random()) : *one_of(kinds_, draw_.random());
   recent_kinds_[kinds_chosen_++ % recent_kinds_.size()] = &kind;
   return kind;
@@ -195,7 +195,7 @@ bool FactMaker::is_new(const std::string& key) {
   return true;
 }
 
-std::vector<std::string> FactMaker::ask(const Kind& kind, const std::vector<std::string>& fields) {
+std::vector<std::string> FactMaker::ask(const FactKind& kind, const std::vector<std::string>& fields) {
   static const std::vector<std::string_view> clause_forms =
       made::Tables::instance().frames("clause_forms.txt");
   static const std::vector<std::string_view> noun_forms = made::Tables::instance().frames("noun_forms.txt");
@@ -221,8 +221,8 @@ void FactMaker::append_framed(const std::vector<std::string_view>& frames, std::
   }
 }
 
-void FactMaker::answer(const Kind& kind, const std::vector<std::string>& fields, std::string_view not_this,
-                       MadeFact& fact) {
+void FactMaker::answer(const FactKind& kind, const std::vector<std::string>& fields,
+                       std::string_view not_this, MadeFact& fact) {
   const auto fits = [&] {
     return fact.answer != not_this &&
            std::none_of(fact.questions.begin(), fact.questions.end(),

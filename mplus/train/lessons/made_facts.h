@@ -49,21 +49,21 @@ class FactMaker {
   MadeTurn telling(const std::vector<std::string>& statements);  // told by the user, taken note of
 
  private:
-  const made::Kind& choose_kind();
+  const made::FactKind& choose_kind();
   std::string draw_field(std::size_t field);
   bool is_new(const std::string& key);
   bool is_ours(const std::string& key) const;
-  std::vector<std::string> ask(const made::Kind& kind, const std::vector<std::string>& fields);
+  std::vector<std::string> ask(const made::FactKind& kind, const std::vector<std::string>& fields);
   void append_framed(const std::vector<std::string_view>& frames, std::string_view text,
                      std::vector<std::string>& questions);
-  void answer(const made::Kind& kind, const std::vector<std::string>& fields, std::string_view not_this,
+  void answer(const made::FactKind& kind, const std::vector<std::string>& fields, std::string_view not_this,
               MadeFact& fact);
 
   World world_;
-  std::uint32_t width_;                   // of every list of words; 0: whole lists
-  std::vector<const made::Kind*> kinds_;  // those of a narrow world; empty: all
+  std::uint32_t width_;                       // of every list of words; 0: whole lists
+  std::vector<const made::FactKind*> kinds_;  // those of a narrow world; empty: all
   made::TextDraw draw_;
-  std::array<const made::Kind*, 8> recent_kinds_{};
+  std::array<const made::FactKind*, 8> recent_kinds_{};
   std::size_t kinds_chosen_ = 0;
   struct Value {
     std::string text;

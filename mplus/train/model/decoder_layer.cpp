@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "mplus/train/model/attention.h"
+
 namespace mplus::train {
 namespace {
 
@@ -13,63 +15,6 @@ using torch::autograd::variable_list;
 
 Tensor heads(const Tensor& x, std::int64_t count) { return x.unflatten(-1, {count, -1}); }
 Tensor rows_of(const Tensor& x) { return x.flatten(0, 1); }
-
-// --- attention: row t of q sees the first (keys − T) + t + 1 rows of k, causal, aligned to the end ---
-
-struct Attention {
-  Tensor out;                  // [B, T, H, e]
-  variable_list for_backward;  // what the way back needs beside q, k, v and out
-};
-
-#ifdef MPLUS_TRAIN_CUDA
-bool uses_flash(const Tensor& q) { return q.is_cuda() && q.scalar_type() == torch::kBFloat16; }
-#endif
-
-Tensor attend_composed(const Tensor& q, const Tensor& k, const Tensor& v) {
-  const std::int64_t T = q.size(1), keys = k.size(1), shared = q.size(2) / k.size(2);
-  const Tensor seen = torch::ones({T, keys}, q.options().dtype(torch::kBool)).tril(keys - T);
-  const auto each_head = [&](const Tensor& x) { return x.repeat_interleave(shared, 2).transpose(1, 2); };
-  return torch::scaled_dot_product_attention(q.transpose(1, 2), each_head(k), each_head(v), seen)
-      .transpose(1, 2)
-      .contiguous();
-}
-
-Attention attend(const Tensor& q, const Tensor& k, const Tensor& v) {
-#ifdef MPLUS_TRAIN_CUDA
-  if (uses_flash(q)) {  // aligned so, and heads shared
-    auto [out, sums, starts_q, starts_k, most_q, most_k, seed, offset, mask] =
-        at::_scaled_dot_product_flash_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), 0.0,
-                                                /*is_causal=*/true);
-    return {out.transpose(1, 2), {sums, seed, offset}};
-  }
-#endif
-  return {attend_composed(q, k, v), {}};
-}
-
-struct AttentionGradients {
-  Tensor q, k, v;  // as their tensors
-};
-
-AttentionGradients attend_back(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                               [[maybe_unused]] const Tensor& out,
-                               [[maybe_unused]] const variable_list& kept) {
-#ifdef MPLUS_TRAIN_CUDA
-  if (uses_flash(q)) {
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(
-        dout.transpose(1, 2), q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), out.transpose(1, 2),
-        kept[0], Tensor(), Tensor(), q.size(1), k.size(1), 0.0, /*is_causal=*/true, kept[1], kept[2]);
-    return {dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2)};
-  }
-#endif
-  const torch::AutoGradMode again(true);
-  const variable_list inputs = {q.detach().requires_grad_(), k.detach().requires_grad_(),
-                                v.detach().requires_grad_()};
-  const variable_list d =
-      torch::autograd::grad({attend_composed(inputs[0], inputs[1], inputs[2])}, inputs, {dout});
-  return {d[0], d[1], d[2]};
-}
-
-// --- the layer ---
 
 // x + a·wᵀ
 Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& w) {
@@ -147,7 +92,7 @@ struct Layer : Function<Layer> {
     const auto place = [&](std::int64_t first, const Tensor& from_k, const Tensor& from_v) {
       const std::int64_t rows = from_k.size(1);
       if (rows == 0) return;
-      rotate_into(from_k, k.narrow(1, first, rows), at(first, rows), Turn::there);
+      rotate_into(from_k, k.narrow(1, first, rows), at(first, rows), Rotate::forward);
       v.narrow(1, first, rows).copy_(from_v);
     };
     if (shape.hidden > 0) {
@@ -160,7 +105,7 @@ struct Layer : Function<Layer> {
     place(shape.front(), normed_heads(shape.k(product), k_norm, near_zero), shape.v(product));
     const Tensor q = torch::empty({B, shape.T, shape.H, shape.e}, x.options());
     rotate_into(normed_heads(shape.q(product), q_norm, near_zero), q, at(shape.front(), shape.T),
-                Turn::there);
+                Rotate::forward);
     const Attention attention = attend(q, k, v);
     const Tensor mid = add_product(x, attention.out.flatten(2), o);  // [B, T, d]
     const Tensor gate_and_up = torch::linear(normalise(mid, mlp_norm, near_zero).y, gate_up);
@@ -199,104 +144,153 @@ struct Layer : Function<Layer> {
     return {y, y.narrow(1, y.size(1) - last, last).clone()};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list kept = context->get_saved_variables();
-    const Tensor &x = kept[0], &front = kept[1], &known_k = kept[2], &attention_norm = kept[3],
-                 &mlp_norm = kept[4], &qkv = kept[5], &o = kept[6], &gate_up = kept[7], &down = kept[8],
-                 &cos = kept[9], &sin = kept[10], &q = kept[11], &k = kept[12], &v = kept[13],
-                 &out = kept[14], &mid = kept[15], &qkv_bias = kept[17], &q_norm = kept[18],
-                 &k_norm = kept[19];
-    const Shape shape(x, front, known_k, qkv, cos);
-    const auto epsilon = static_cast<float>(context->saved_data["epsilon"].toDouble());
-    const auto trains = [&](const char* what) { return context->saved_data[what].toBool(); };
-    const bool norms = trains("norms"), biases = trains("qkv_bias"), head_norms = trains("head_norms");
-    const auto at = [&](std::int64_t first, std::int64_t rows) {
-      return Rotation{cos.narrow(0, first, rows), sin.narrow(0, first, rows)};
-    };
-    // The gradient of a matrix: dyᵀ·x over all rows.
-    const auto of_matrix = [](const Tensor& dy, const Tensor& rows, bool wanted) {
-      return wanted ? torch::mm(rows_of(dy).t(), rows_of(rows)) : Tensor();
-    };
-    const auto times = [](const Tensor& dy, const Tensor& matrix) { return torch::matmul(dy, matrix); };
+  static variable_list backward(AutogradContext* context, variable_list gradients);
+};
 
-    Tensor dy = gradients[0].defined() ? gradients[0].contiguous() : torch::zeros_like(x);
+// The way back through a layer, from its output to its input.
+class LayerBackward {
+ public:
+  explicit LayerBackward(AutogradContext* context)
+      : kept_(context->get_saved_variables()),
+        shape_(x_, front_, known_k_, qkv_, kept_[9]),
+        epsilon_(static_cast<float>(context->saved_data["epsilon"].toDouble())),
+        norms_(context->saved_data["norms"].toBool()),
+        biases_(context->saved_data["qkv_bias"].toBool()),
+        head_norms_(context->saved_data["head_norms"].toBool()),
+        matrices_{.qkv = context->saved_data["qkv"].toBool(),
+                  .o = context->saved_data["o"].toBool(),
+                  .mlp = context->saved_data["mlp"].toBool()} {}
+
+  variable_list run(const variable_list& gradients) {
+    const Tensor dmid = through_mlp(of_output(gradients));
+    through_attention(dmid);
+    through_own_rows(dmid);
+    dfront_ = torch::empty_like(front_);
+    dknown_k_ = torch::empty_like(known_k_);
+    dknown_v_ = torch::empty_like(known_k_);
+    if (shape_.hidden > 0) through_front();
+    if (shape_.known > 0) through_known();
+    return {dx_,      dfront_,  dknown_k_, dknown_v_, dattention_norm_, dmlp_norm_,
+            dqkv_,    do_,      dgate_up_, ddown_,    dqkv_bias_,       dq_norm_,
+            dk_norm_, Tensor(), Tensor(),  Tensor(),  Tensor(),         Tensor()};
+  }
+
+ private:
+  // The gradient of a matrix: dyᵀ·x over all rows.
+  static Tensor of_matrix(const Tensor& dy, const Tensor& rows, bool wanted) {
+    return wanted ? torch::mm(rows_of(dy).t(), rows_of(rows)) : Tensor();
+  }
+  Rotation at(std::int64_t first, std::int64_t rows) const {
+    return {kept_[9].narrow(0, first, rows), kept_[10].narrow(0, first, rows)};
+  }
+
+  // Of the whole output, and once more of its last rows.
+  Tensor of_output(const variable_list& gradients) const {
+    Tensor dy = gradients[0].defined() ? gradients[0].contiguous() : torch::zeros_like(x_);
     if (gradients[1].defined() && gradients[1].size(1) > 0) {
       if (gradients[0].defined()) dy = dy.clone();
       const std::int64_t last = gradients[1].size(1);
-      dy.narrow(1, shape.T - last, last).add_(gradients[1]);
+      dy.narrow(1, shape_.T - last, last).add_(gradients[1]);
     }
-    const Normed mid_normed = normalise(mid, mlp_norm, epsilon);
-    const Tensor gate_and_up = kept[16].defined() ? kept[16] : torch::linear(mid_normed.y, gate_up);
-    const Tensor ddown = of_matrix(dy, swiglu(gate_and_up), trains("mlp"));
-    const Tensor dgate_and_up = swiglu_back(times(dy, down), gate_and_up);
-    const Tensor dgate_up = of_matrix(dgate_and_up, mid_normed.y, trains("mlp"));
-    const Tensor dmid_normed = times(dgate_and_up, gate_up);
-    const Tensor dmid = normalise_back(dmid_normed, mid, mlp_norm, mid_normed.inverse, dy);
-
-    const Tensor doutput = of_matrix(dmid, out.flatten(2), trains("o"));
-    const AttentionGradients d = attend_back(heads(times(dmid, o), shape.H), q, k, v, out,
-                                             variable_list(kept.begin() + 20, kept.end()));
-    const Normed normed = normalise(x, attention_norm, epsilon);
-    Tensor dq_norm, dk_norm;
-    // Gradients of keys and values at `first` into their columns of a product's gradient. Where heads are
-    // normed, what they were before that is needed: the product is computed again.
-    const auto take = [&](std::int64_t first, const Tensor& product, const Tensor& dproduct) {
-      const std::int64_t rows = dproduct.size(1);
-      const Tensor dk = shape.k(dproduct);
-      shape.v(dproduct).copy_(d.v.narrow(1, first, rows));
-      if (!k_norm.defined()) return rotate_into(d.k.narrow(1, first, rows), dk, at(first, rows), Turn::back);
-      const Tensor back = torch::empty({x.size(0), rows, shape.G, shape.e}, x.options());
-      rotate_into(d.k.narrow(1, first, rows), back, at(first, rows), Turn::back);
-      const HeadGradients of = normed_heads_back(back, shape.k(product), k_norm, epsilon, head_norms);
-      dk.copy_(of.x);
-      add_to(dk_norm, of.weight);
-    };
-    const Tensor product = k_norm.defined() ? torch::linear(normed.y, qkv, qkv_bias) : Tensor();
-    const Tensor dproduct = torch::empty({x.size(0), shape.T, qkv.size(0)}, x.options());
-    if (q_norm.defined()) {
-      const Tensor back = torch::empty_like(q);
-      rotate_into(d.q, back, at(shape.front(), shape.T), Turn::back);
-      const HeadGradients of = normed_heads_back(back, shape.q(product), q_norm, epsilon, head_norms);
-      shape.q(dproduct).copy_(of.x);
-      dq_norm = of.weight;
-    } else {
-      rotate_into(d.q, shape.q(dproduct), at(shape.front(), shape.T), Turn::back);
-    }
-    take(shape.front(), product, dproduct);
-    Tensor dqkv = of_matrix(dproduct, normed.y, trains("qkv"));
-    Tensor dqkv_bias = biases ? rows_of(dproduct).sum(0) : Tensor();
-    const Tensor dnormed = times(dproduct, qkv);
-    const Tensor dx = normalise_back(dnormed, x, attention_norm, normed.inverse, dmid);
-
-    Tensor dattention_norm, dmlp_norm;
-    if (norms) {
-      dattention_norm = normalise_weight_back(dnormed, x, normed.inverse);
-      dmlp_norm = normalise_weight_back(dmid_normed, mid, mid_normed.inverse);
-    }
-    Tensor dfront = torch::empty_like(front), dknown_k = torch::empty_like(known_k),
-           dknown_v = torch::empty_like(known_k);
-    if (shape.hidden > 0) {
-      const Normed front_normed = normalise(front, attention_norm, epsilon);
-      const Tensor kv = shape.kv_rows(qkv);
-      const Tensor dfront_product =
-          torch::empty({x.size(0), shape.hidden, 2 * shape.G * shape.e}, x.options());
-      take(0, k_norm.defined() ? torch::linear(front_normed.y, kv, shape.kv_rows(qkv_bias)) : Tensor(),
-           dfront_product);
-      if (dqkv.defined()) shape.kv_rows(dqkv).addmm_(rows_of(dfront_product).t(), rows_of(front_normed.y));
-      if (biases) shape.kv_rows(dqkv_bias).add_(rows_of(dfront_product).sum(0));
-      const Tensor dfront_normed = times(dfront_product, kv);
-      dfront = normalise_back(dfront_normed, front, attention_norm, front_normed.inverse, {});
-      if (norms) dattention_norm += normalise_weight_back(dfront_normed, front, front_normed.inverse);
-    }
-    if (shape.known > 0) {
-      rotate_into(d.k.narrow(1, shape.hidden, shape.known), dknown_k, at(shape.hidden, shape.known),
-                  Turn::back);
-      dknown_v.copy_(d.v.narrow(1, shape.hidden, shape.known));
-    }
-    return {dx,    dfront,    dknown_k, dknown_v, dattention_norm, dmlp_norm, dqkv,     doutput,  dgate_up,
-            ddown, dqkv_bias, dq_norm,  dk_norm,  Tensor(),        Tensor(),  Tensor(), Tensor(), Tensor()};
+    return dy;
   }
+
+  Tensor through_mlp(const Tensor& dy) {
+    const Normed normed = normalise(mid_, mlp_norm_, epsilon_);
+    const Tensor gate_and_up = kept_[16].defined() ? kept_[16] : torch::linear(normed.y, gate_up_);
+    ddown_ = of_matrix(dy, swiglu(gate_and_up), matrices_.mlp);
+    const Tensor dgate_and_up = swiglu_back(torch::matmul(dy, down_), gate_and_up);
+    dgate_up_ = of_matrix(dgate_and_up, normed.y, matrices_.mlp);
+    const Tensor dnormed = torch::matmul(dgate_and_up, gate_up_);
+    if (norms_) dmlp_norm_ = normalise_weight_back(dnormed, mid_, normed.inverse);
+    return normalise_back(dnormed, mid_, mlp_norm_, normed.inverse, dy);
+  }
+
+  void through_attention(const Tensor& dmid) {
+    const Tensor& out = kept_[14];
+    do_ = of_matrix(dmid, out.flatten(2), matrices_.o);
+    d_ = attend_back(heads(torch::matmul(dmid, o_), shape_.H), q_, kept_[12], kept_[13],
+                     {out, {kept_.begin() + 20, kept_.end()}});
+  }
+
+  // Gradients of keys and values at `first` into their columns of a product's gradient. Where heads are
+  // normed, what they were before that is needed: the product is computed again.
+  void take_keys_and_values(std::int64_t first, const Tensor& product, const Tensor& dproduct) {
+    const std::int64_t rows = dproduct.size(1);
+    const Tensor dk = shape_.k(dproduct);
+    shape_.v(dproduct).copy_(d_.v.narrow(1, first, rows));
+    if (!k_norm_.defined())
+      return rotate_into(d_.k.narrow(1, first, rows), dk, at(first, rows), Rotate::back);
+    const Tensor back = torch::empty({x_.size(0), rows, shape_.G, shape_.e}, x_.options());
+    rotate_into(d_.k.narrow(1, first, rows), back, at(first, rows), Rotate::back);
+    const HeadGradients of = normed_heads_back(back, shape_.k(product), k_norm_, epsilon_, head_norms_);
+    dk.copy_(of.x);
+    add_to(dk_norm_, of.weight);
+  }
+
+  void take_queries(const Tensor& product, const Tensor& dproduct) {
+    const Rotation own = at(shape_.front(), shape_.T);
+    if (!q_norm_.defined()) return rotate_into(d_.q, shape_.q(dproduct), own, Rotate::back);
+    const Tensor back = torch::empty_like(q_);
+    rotate_into(d_.q, back, own, Rotate::back);
+    const HeadGradients of = normed_heads_back(back, shape_.q(product), q_norm_, epsilon_, head_norms_);
+    shape_.q(dproduct).copy_(of.x);
+    dq_norm_ = of.weight;
+  }
+
+  void through_own_rows(const Tensor& dmid) {
+    const Normed normed = normalise(x_, attention_norm_, epsilon_);
+    const Tensor product = k_norm_.defined() ? torch::linear(normed.y, qkv_, qkv_bias_) : Tensor();
+    const Tensor dproduct = torch::empty({x_.size(0), shape_.T, qkv_.size(0)}, x_.options());
+    take_queries(product, dproduct);
+    take_keys_and_values(shape_.front(), product, dproduct);
+    dqkv_ = of_matrix(dproduct, normed.y, matrices_.qkv);
+    if (biases_) dqkv_bias_ = rows_of(dproduct).sum(0);
+    const Tensor dnormed = torch::matmul(dproduct, qkv_);
+    if (norms_) dattention_norm_ = normalise_weight_back(dnormed, x_, normed.inverse);
+    dx_ = normalise_back(dnormed, x_, attention_norm_, normed.inverse, dmid);
+  }
+
+  void through_front() {
+    const Normed normed = normalise(front_, attention_norm_, epsilon_);
+    const Tensor kv = shape_.kv_rows(qkv_);
+    const Tensor dproduct = torch::empty({x_.size(0), shape_.hidden, 2 * shape_.G * shape_.e}, x_.options());
+    take_keys_and_values(
+        0, k_norm_.defined() ? torch::linear(normed.y, kv, shape_.kv_rows(qkv_bias_)) : Tensor(), dproduct);
+    if (dqkv_.defined()) shape_.kv_rows(dqkv_).addmm_(rows_of(dproduct).t(), rows_of(normed.y));
+    if (biases_) shape_.kv_rows(dqkv_bias_).add_(rows_of(dproduct).sum(0));
+    const Tensor dnormed = torch::matmul(dproduct, kv);
+    dfront_ = normalise_back(dnormed, front_, attention_norm_, normed.inverse, {});
+    if (norms_) dattention_norm_ += normalise_weight_back(dnormed, front_, normed.inverse);
+  }
+
+  void through_known() {
+    rotate_into(d_.k.narrow(1, shape_.hidden, shape_.known), dknown_k_, at(shape_.hidden, shape_.known),
+                Rotate::back);
+    dknown_v_.copy_(d_.v.narrow(1, shape_.hidden, shape_.known));
+  }
+
+  struct Trained {
+    bool qkv, o, mlp;
+  };
+
+  const variable_list kept_;  // as Layer::forward saves them
+  const Tensor &x_ = kept_[0], &front_ = kept_[1], &known_k_ = kept_[2], &attention_norm_ = kept_[3],
+               &mlp_norm_ = kept_[4], &qkv_ = kept_[5], &o_ = kept_[6], &gate_up_ = kept_[7],
+               &down_ = kept_[8], &q_ = kept_[11], &mid_ = kept_[15], &qkv_bias_ = kept_[17],
+               &q_norm_ = kept_[18], &k_norm_ = kept_[19];
+  const Layer::Shape shape_;
+  const float epsilon_;
+  const bool norms_, biases_, head_norms_;
+  const Trained matrices_;
+  AttentionGradients d_;  // of queries, keys and values, rotated
+  Tensor dx_, dfront_, dknown_k_, dknown_v_, dattention_norm_, dmlp_norm_, dqkv_, do_, dgate_up_, ddown_,
+      dqkv_bias_, dq_norm_, dk_norm_;
 };
+
+variable_list Layer::backward(AutogradContext* context, variable_list gradients) {
+  return LayerBackward(context).run(gradients);
+}
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "mplus/io/config/model_config.h"
-#include "mplus/train/model/gpu/fused.h"
+#include "mplus/train/model/fused.h"
 #include "mplus/train/model/model.h"
 
 namespace mplus::train {

@@ -14,72 +14,103 @@ std::string Parameter::layer_name(std::size_t i) const {
   return fmt::format(fmt::runtime(name), layers.at(i));
 }
 
-std::vector<Parameter> parameters(Model& model) {
-  const io::ModelConfig& c = model.config;
-  const io::MemoryConfig& m = model.memory;
-  const std::int64_t d = c.hidden, q = c.heads * c.head_size, kv = c.kv_heads * c.head_size;
-  std::vector<Parameter> all;
-  const auto single = [&](std::string name, Tensor& tensor, Part part, std::vector<std::int64_t> shape) {
-    all.push_back({std::move(name), &tensor, part, std::move(shape), {}});
-  };
-  const std::vector<std::int64_t> every = LayerSet().list(c.layers), remembering = m.layers.list(c.layers);
-  const auto stacked = [&](const std::string& name, Tensor& tensor, Part part,
-                           std::vector<std::int64_t> shape) {
-    all.push_back({"model.layers.{}." + name, &tensor, part, std::move(shape),
-                   part == Part::retriever ? remembering : every});
-  };
-  // A projection and what the two adapters add to it.
-  const auto projection = [&](const std::string& name, Tensor& base, Lora AdapterSet::*lora, std::int64_t out,
-                              std::int64_t in) {
-    stacked(name + ".weight", base, Part::base, {out, in});
-    const auto set = [&](AdapterSet& adapters, const std::string& which) {
-      stacked(name + ".lora_A." + which + ".weight", (adapters.*lora).a, Part::adapter, {m.lora.rank, in});
-      stacked(name + ".lora_B." + which + ".weight", (adapters.*lora).b, Part::adapter, {out, m.lora.rank});
-    };
-    if (m.lora.rank > 0) set(model.write, "default");
-    if (m.lora.rank > 0 && m.has_read_lora) set(model.read, "decoder_adapter");
-  };
-  const auto head = [&](const std::string& name, RetrieverHead& h) {
-    const bool deep = m.selector_depth == 2;
-    stacked(deep ? name + ".0.weight" : name + ".weight", h.first, Part::retriever,
-            {deep ? 2 * m.d_r : m.d_r, d});
-    if (deep) stacked(name + ".2.weight", h.second, Part::retriever, {m.d_r, 2 * m.d_r});
-  };
+namespace {
 
-  single("model.embed_tokens.weight", model.base.embedding, Part::base, {c.vocab, d});
-  if (!c.tied_embeddings) single("lm_head.weight", model.base.head, Part::base, {c.vocab, d});
-  single("model.norm.weight", model.base.final_norm, Part::base, {d});
-  stacked("input_layernorm.weight", model.base.attention_norm, Part::base, {d});
-  stacked("post_attention_layernorm.weight", model.base.mlp_norm, Part::base, {d});
-  projection("self_attn.q_proj", model.base.q, &AdapterSet::q, q, d);
-  projection("self_attn.k_proj", model.base.k, &AdapterSet::k, kv, d);
-  projection("self_attn.v_proj", model.base.v, &AdapterSet::v, kv, d);
-  if (c.qkv_bias) {
-    stacked("self_attn.q_proj.bias", model.base.q_bias, Part::base, {q});
-    stacked("self_attn.k_proj.bias", model.base.k_bias, Part::base, {kv});
-    stacked("self_attn.v_proj.bias", model.base.v_bias, Part::base, {kv});
+// The tensors of a model by the names of its files.
+class ParameterList {
+ public:
+  explicit ParameterList(Model& model)
+      : model_(model),
+        every_(LayerSet().list(model.config.layers)),
+        remembering_(model.memory.layers.list(model.config.layers)) {}
+
+  void add_base() {
+    const io::ModelConfig& c = model_.config;
+    const std::int64_t d = c.hidden, q = c.heads * c.head_size, kv = c.kv_heads * c.head_size;
+    Base& base = model_.base;
+    single("model.embed_tokens.weight", base.embedding, ParameterPart::base, {c.vocab, d});
+    if (!c.tied_embeddings) single("lm_head.weight", base.head, ParameterPart::base, {c.vocab, d});
+    single("model.norm.weight", base.final_norm, ParameterPart::base, {d});
+    stacked("input_layernorm.weight", base.attention_norm, ParameterPart::base, {d});
+    stacked("post_attention_layernorm.weight", base.mlp_norm, ParameterPart::base, {d});
+    projection("self_attn.q_proj", base.q, &AdapterSet::q, q, d);
+    projection("self_attn.k_proj", base.k, &AdapterSet::k, kv, d);
+    projection("self_attn.v_proj", base.v, &AdapterSet::v, kv, d);
+    if (c.qkv_bias) {
+      stacked("self_attn.q_proj.bias", base.q_bias, ParameterPart::base, {q});
+      stacked("self_attn.k_proj.bias", base.k_bias, ParameterPart::base, {kv});
+      stacked("self_attn.v_proj.bias", base.v_bias, ParameterPart::base, {kv});
+    }
+    if (c.qk_norm) {
+      stacked("self_attn.q_norm.weight", base.q_norm, ParameterPart::base, {c.head_size});
+      stacked("self_attn.k_norm.weight", base.k_norm, ParameterPart::base, {c.head_size});
+    }
+    stacked("self_attn.o_proj.weight", base.o, ParameterPart::base, {d, q});
+    projection("mlp.gate_proj", base.gate, &AdapterSet::gate, c.ffn, d);
+    projection("mlp.up_proj", base.up, &AdapterSet::up, c.ffn, d);
+    projection("mlp.down_proj", base.down, &AdapterSet::down, d, c.ffn);
   }
-  if (c.qk_norm) {
-    stacked("self_attn.q_norm.weight", model.base.q_norm, Part::base, {c.head_size});
-    stacked("self_attn.k_norm.weight", model.base.k_norm, Part::base, {c.head_size});
+
+  void add_memory() {
+    const std::int64_t d = model_.config.hidden;
+    single("bos_embedding", model_.bos, ParameterPart::vectors, {model_.config.layers, d});
+    single("new_memory_positional_emb", model_.positional, ParameterPart::vectors, {d});
+    if (!model_.memory.has_retriever) return;
+    head("self_attn.query_proj", model_.query);
+    head("self_attn.key_proj", model_.key);
+    if (model_.memory.has_encoder_query) head("self_attn.encoder_query_proj", model_.encoder_query);
+    if (model_.vote_weights.defined())
+      single("vote_weights", model_.vote_weights, ParameterPart::retriever, {model_.memory_layers()});
+    if (model_.vector_pool.defined())
+      single("vector_pool", model_.vector_pool, ParameterPart::retriever, {model_.memory_layers(), d});
   }
-  stacked("self_attn.o_proj.weight", model.base.o, Part::base, {d, q});
-  projection("mlp.gate_proj", model.base.gate, &AdapterSet::gate, c.ffn, d);
-  projection("mlp.up_proj", model.base.up, &AdapterSet::up, c.ffn, d);
-  projection("mlp.down_proj", model.base.down, &AdapterSet::down, d, c.ffn);
-  if (m.K == 0) return all;  // a plain base
-  single("bos_embedding", model.bos, Part::vectors, {c.layers, d});
-  single("new_memory_positional_emb", model.positional, Part::vectors, {d});
-  if (m.has_retriever) {
-    head("self_attn.query_proj", model.query);
-    head("self_attn.key_proj", model.key);
-    if (m.has_encoder_query) head("self_attn.encoder_query_proj", model.encoder_query);
-    if (model.vote_weights.defined())
-      single("vote_weights", model.vote_weights, Part::retriever, {model.memory_layers()});
-    if (model.vector_pool.defined())
-      single("vector_pool", model.vector_pool, Part::retriever, {model.memory_layers(), d});
+
+  std::vector<Parameter> take() { return std::move(all_); }
+
+ private:
+  using Shape = std::vector<std::int64_t>;
+
+  void single(std::string name, Tensor& tensor, ParameterPart part, Shape shape) {
+    all_.push_back({std::move(name), &tensor, part, std::move(shape), {}});
   }
-  return all;
+  void stacked(const std::string& name, Tensor& tensor, ParameterPart part, Shape shape) {
+    all_.push_back({"model.layers.{}." + name, &tensor, part, std::move(shape),
+                    part == ParameterPart::retriever ? remembering_ : every_});
+  }
+  // A projection and what the two adapters add to it.
+  void projection(const std::string& name, Tensor& base, Lora AdapterSet::*lora, std::int64_t out,
+                  std::int64_t in) {
+    const io::MemoryConfig& m = model_.memory;
+    stacked(name + ".weight", base, ParameterPart::base, {out, in});
+    const auto set = [&](AdapterSet& adapters, const std::string& which) {
+      stacked(name + ".lora_A." + which + ".weight", (adapters.*lora).a, ParameterPart::adapter,
+              {m.lora.rank, in});
+      stacked(name + ".lora_B." + which + ".weight", (adapters.*lora).b, ParameterPart::adapter,
+              {out, m.lora.rank});
+    };
+    if (m.lora.rank > 0) set(model_.write, "default");
+    if (m.lora.rank > 0 && m.has_read_lora) set(model_.read, "decoder_adapter");
+  }
+  void head(const std::string& name, RetrieverHead& h) {
+    const std::int64_t d = model_.config.hidden, d_r = model_.memory.d_r;
+    const bool deep = model_.memory.selector_depth == 2;
+    stacked(deep ? name + ".0.weight" : name + ".weight", h.first, ParameterPart::retriever,
+            {deep ? 2 * d_r : d_r, d});
+    if (deep) stacked(name + ".2.weight", h.second, ParameterPart::retriever, {d_r, 2 * d_r});
+  }
+
+  Model& model_;
+  std::vector<std::int64_t> every_, remembering_;  // layers
+  std::vector<Parameter> all_;
+};
+
+}  // namespace
+
+std::vector<Parameter> parameters(Model& model) {
+  ParameterList list(model);
+  list.add_base();
+  if (model.memory.K > 0) list.add_memory();  // else a plain base
+  return list.take();
 }
 
 void place(Model& model, torch::Device device, torch::Dtype compute) {

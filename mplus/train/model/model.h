@@ -75,11 +75,11 @@ void place(Model& model, torch::Device device, torch::Dtype compute);
 
 // Every tensor of a model, with its name in the published layout. The one table that loading, saving,
 // optimizers and tests go by.
-enum class Part { base, adapter, vectors, retriever };
+enum class ParameterPart { base, adapter, vectors, retriever };
 struct Parameter {
   std::string name;  // "{}" stands for the layer where stacked
   Tensor* tensor;    // stacked: [layers, shape…]
-  Part part;
+  ParameterPart part;
   std::vector<std::int64_t> shape;   // of one layer
   std::vector<std::int64_t> layers;  // that it is stacked over; empty: it is not
 

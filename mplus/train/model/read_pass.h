@@ -1,5 +1,5 @@
 // The read pass: a window of every stream through the decoder over [bos ; recalled ; short-term ; window]
-// (docs/architecture.md, "Read").
+// (docs/algorithm.md, "Read").
 #pragma once
 
 #include <vector>

@@ -105,7 +105,7 @@ Recall recall_consensus(const Model& model, const StreamMemory& memory, const st
     chunks.push_back(births.back().floor_divide(model.memory.K) - memory.first_chunk());
   }
   const Tensor votes = chunk_votes(scores, chunks, memory.updates() - memory.first_chunk(),
-                                   model.memory.vote_top, model.vote_weights);
+                                   model.memory.recall.vote_top, model.vote_weights);
   return recall_given(rows_by_vote(votes, scores, chunks, births, model.memory.K0));
 }
 

@@ -1,5 +1,5 @@
 // Angles of the rotary positions. The layout is half-split ("rotate_half"): element i of a head turns with
-// element i + e/2 (train/model/gpu/fused.h). In float32, or in double where a pass computes in double.
+// element i + e/2 (train/model/fused.h). In float32, or in double where a pass computes in double.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The write pass: a chunk of every stream through the decoder with the write adapter; what comes out are the
-// new rows of each layer that keeps a memory (docs/architecture.md, "Update").
+// new rows of each layer that keeps a memory (docs/algorithm.md, "Update").
 #pragma once
 
 #include <vector>

@@ -1,15 +1,9 @@
 #define USE_C10D_GLOO
-#ifdef MPLUS_TRAIN_NCCL
-#define USE_C10D_NCCL
-#endif
 #include "mplus/train/processes/processes.h"
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#ifdef MPLUS_TRAIN_NCCL
-#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-#endif
 
 #include <charconv>
 #include <chrono>
@@ -17,6 +11,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/text/hash.h"
+#include "mplus/train/processes/gpu_group.h"
 
 namespace mplus::train {
 namespace {
@@ -86,12 +81,7 @@ void Processes::with_others(const char* what, Talk&& talk) {
 
 Processes::Processes(const ProcessPlace& place, torch::Device device, double timeout_seconds)
     : place_(place), timeout_seconds_(timeout_seconds), groups_(std::make_unique<Groups>()) {
-  if (device.is_cuda()) {
-#ifndef MPLUS_TRAIN_NCCL
-    fail(ErrorCode::unsupported,
-         "several processes on GPUs need NCCL, and this program was built without it");
-#endif
-  }
+  if (device.is_cuda()) require_gpu_group();
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(1e3 * timeout_seconds));
   const auto rank = static_cast<int>(place.share.process), size = static_cast<int>(place.share.processes);
   with_others("meeting the others", [&] {
@@ -113,16 +103,7 @@ Processes::Processes(const ProcessPlace& place, torch::Device device, double tim
                                       : c10d::ProcessGroupGloo::createDefaultDevice());
     groups_->host = c10::make_intrusive<c10d::ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>("host", store), rank, size, gloo);
-#ifdef MPLUS_TRAIN_NCCL
-    if (device.is_cuda()) {
-      const auto nccl = c10d::ProcessGroupNCCL::Options::create();
-      nccl->timeout = timeout;
-      const auto gpu = c10::make_intrusive<c10d::ProcessGroupNCCL>(
-          c10::make_intrusive<c10d::PrefixStore>("gpu", store), rank, size, nccl);
-      gpu->setBoundDeviceId(device);
-      groups_->gpu = gpu;
-    }
-#endif
+    if (device.is_cuda()) groups_->gpu = join_gpus(store, place.share, timeout, device);
   });
 }
 

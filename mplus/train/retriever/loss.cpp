@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 #include "mplus/train/retriever/vote_scores.h"
 
 namespace mplus::train {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "mplus/core/error.h"
-#include "mplus/train/model/gpu/fused.h"
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
+#include "mplus/train/model/fused.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/stream_memory.h"
 #include "mplus/train/model/write_pass.h"
@@ -20,7 +20,7 @@ constexpr std::uint32_t kQuestions = 96;       // purpose of draws
 // What one update of all streams writes, and the questions on it.
 struct Written {
   std::vector<std::int32_t> tokens;  // [S, C]
-  std::vector<Kind> kinds;           // [S]
+  std::vector<ChunkKind> kinds;      // [S]
   struct Asked {
     std::vector<std::int32_t> tokens = std::vector<std::int32_t>();  // [S, T]
     std::vector<float> asks = std::vector<float>();                  // [S, T]; all 0: nothing to ask
@@ -44,7 +44,7 @@ Written make_update(const ChunkMaker& maker, std::int64_t streams, std::uint32_t
     out.kinds.push_back(chunk.kind);
     Random draw(seed, {.purpose = kQuestions, .life = life, .update = update, .stream = b});
     for (auto& asked : out.asked) {
-      const auto window = maker.ask(id, update, draw, 2 * kLongestQuestion, /*several=*/false);
+      const auto window = maker.ask(id, {.newest = update, .most = 2 * kLongestQuestion}, draw);
       if (!window || window->asks_to > kLongestQuestion) continue;
       std::copy_n(window->tokens.begin(), window->asks_to,
                   asked.tokens.begin() + static_cast<std::ptrdiff_t>(b * T));
@@ -120,14 +120,14 @@ RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker,
 }
 
 RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptions& options, Random& random,
-                          std::optional<Kind> only) {
+                          std::optional<ChunkKind> only) {
   RetrieverBatch batch;
   const auto questions = static_cast<std::int64_t>(cache.chunk.size());
   const auto chunks = static_cast<std::int64_t>(cache.kind.size());
   const bool one_kind = only || random.chance(options.same_kind);
-  const Kind kind = only ? *only
-                         : cache.kind[static_cast<std::size_t>(
-                               cache.chunk[static_cast<std::size_t>(random.below(questions))])];
+  const ChunkKind kind = only ? *only
+                              : cache.kind[static_cast<std::size_t>(
+                                    cache.chunk[static_cast<std::size_t>(random.below(questions))])];
   const auto fits = [&](std::int64_t chunk) {
     return !one_kind || cache.kind[static_cast<std::size_t>(chunk)] == kind;
   };

@@ -35,7 +35,7 @@ struct RetrieverCache {
   Tensor asks;                      // [places, T]: weights of the tokens that ask
   std::vector<std::int64_t> place;  // of each question in states and asks
   std::vector<std::int64_t> chunk;  // each question is about
-  std::vector<Kind> kind;           // of each chunk
+  std::vector<ChunkKind> kind;      // of each chunk
 };
 RetrieverCache make_retriever_cache(const Model& model, const ChunkMaker& maker, std::int64_t streams,
                                     const RetrieverStageOptions& options, std::uint32_t round,
@@ -47,7 +47,7 @@ struct RetrieverBatch {
 };
 // `only`: of this kind, whatever the options say; no questions where there are none of it.
 RetrieverBatch draw_batch(const RetrieverCache& cache, const RetrieverStageOptions& options, Random& random,
-                          std::optional<Kind> only);
+                          std::optional<ChunkKind> only);
 
 // Leaves this process's questions of a batch, all candidates with them; returns their part of all questions.
 // Votes for one question do not depend on the others, so the losses of the parts, weighted, add up.

@@ -33,7 +33,7 @@ std::unique_ptr<Processes> join_processes(torch::Device device, const RunConfig&
 
 bool trains_chat(const RunConfig& config) {
   return std::any_of(config.stages.begin(), config.stages.end(), [](const StageConfig& stage) {
-    return !stage.retriever_only && stage.lesson.chunk.kinds[static_cast<std::size_t>(Kind::chat)] > 0;
+    return !stage.retriever_only && stage.lesson.chunk.kinds[static_cast<std::size_t>(ChunkKind::chat)] > 0;
   });
 }
 
@@ -48,7 +48,7 @@ Model load(const RunConfig& config, torch::Device device, RunLog& log) {
     log.say(fmt::format("a memory in {} of {} layers: {}", model.memory_layers(), model.config.layers,
                         model.memory.layers.text()));
   for (const StageConfig& stage : config.stages)
-    if (stage.lesson.unknown > 0) model.memory.no_answer = unknown_answer();
+    if (stage.lesson.unknown > 0) model.memory.recall.no_answer = unknown_answer();
   model.memory.chat_trained |= trains_chat(config);
   model.spare_memory = config.spare_memory;
   place(model, device, device.is_cuda() ? torch::kBFloat16 : torch::kFloat32);

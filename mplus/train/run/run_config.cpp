@@ -136,7 +136,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
     Keys shares(*table, fmt::format("{}.kinds", keys.where()));
     for (std::size_t i = 0; i < kKinds; ++i) {
       lesson.chunk.kinds[i] = 0;
-      shares.take(kind_name(static_cast<Kind>(i)), lesson.chunk.kinds[i]);
+      shares.take(kind_name(static_cast<ChunkKind>(i)), lesson.chunk.kinds[i]);
     }
     shares.close();
   }
@@ -223,7 +223,7 @@ void read_memory(Keys keys, io::MemoryConfig& memory) {
   memory.W = 1024;
   memory.d_r = 64;
   memory.lora = {.rank = 32, .alpha = 64};
-  memory.recall = "consensus";
+  memory.recall.rule = RecallRule::consensus;
   memory.prompt = "Question: {q}\nAnswer:";
   memory.stop.assign(1, '\n');
   memory.chunk_form = "filled";

@@ -32,7 +32,7 @@ TEST(TrainChunks, AreFunctionsOfTheirPlace) {
 }
 
 TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
-  for (const Kind kind : {Kind::facts, Kind::chat}) {
+  for (const ChunkKind kind : {ChunkKind::facts, ChunkKind::chat}) {
     const ChunkMaker maker(shared(), of_kind(kind), 3);
     int asked = 0;
     for (std::uint32_t stream = 0; stream < 40; ++stream) {
@@ -45,7 +45,7 @@ TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
         EXPECT_TRUE(told) << fact.key << " in " << text;
       }
       Random draw(1, {.stream = stream});
-      const auto window = maker.ask(id, 0, draw, 96, false);
+      const auto window = maker.ask(id, {.newest = 0, .most = 96}, draw);
       if (!window) continue;
       ++asked;
       const std::string answer = answer_of(*window);
@@ -65,7 +65,7 @@ TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
 }
 
 TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
-  ChunkOptions options = of_kind(Kind::facts);
+  ChunkOptions options = of_kind(ChunkKind::facts);
   options.twice = 1;
   const ChunkMaker maker(shared(), options, 3);
   int changed = 0;
@@ -73,7 +73,7 @@ TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
     const Chunk old = maker.chunk({.stream = stream}), late = maker.chunk({.update = 1, .stream = stream});
     for (std::uint32_t i = 0; i < 20; ++i) {
       Random draw(i, {.stream = stream});
-      const auto window = maker.ask({.stream = stream}, 1, draw, 96, false);
+      const auto window = maker.ask({.stream = stream}, {.newest = 1, .most = 96}, draw);
       ASSERT_TRUE(window);
       if (window->update != 1) continue;
       ++changed;
@@ -90,13 +90,13 @@ TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
 }
 
 TEST(TrainChunks, PassagesAreAskedOnlyWhereTheAnswerWasCutOut) {
-  ChunkOptions options = of_kind(Kind::passage);
+  ChunkOptions options = of_kind(ChunkKind::passage);
   options.length = 24;
   const ChunkMaker maker(shared(), options, 3);
   int asked = 0;
   for (std::uint32_t stream = 0; stream < 60; ++stream) {
     Random draw(1, {.stream = stream});
-    const auto window = maker.ask({.stream = stream}, 0, draw, 96, true);
+    const auto window = maker.ask({.stream = stream}, {.newest = 0, .most = 96, .several = true}, draw);
     if (!window) continue;
     ++asked;
     const std::string text = text_of(maker.chunk({.stream = stream}).tokens), answer = answer_of(*window);
@@ -106,7 +106,7 @@ TEST(TrainChunks, PassagesAreAskedOnlyWhereTheAnswerWasCutOut) {
 }
 
 TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
-  ChunkOptions options = of_kind(Kind::facts);
+  ChunkOptions options = of_kind(ChunkKind::facts);
   options.document = 1;
   options.length = 32;
   options.short_share = .5;
@@ -119,7 +119,7 @@ TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
 }
 
 TEST(TrainChunks, ATextIsComeBackToOnlyWhereItWasLeft) {
-  const ChunkMaker maker(shared(), of_kind(Kind::text), 3);
+  const ChunkMaker maker(shared(), of_kind(ChunkKind::text), 3);
   const std::vector<std::int32_t>& all = shared().texts[0].tokens;
   int left = 0, gone_on = 0;
   for (std::uint32_t stream = 0; stream < 60; ++stream) {
@@ -139,7 +139,7 @@ TEST(TrainChunks, ATextIsComeBackToOnlyWhereItWasLeft) {
 }
 
 TEST(TrainChunks, QuestionsAreMadeUpBehindTheirPassage) {
-  const ChunkMaker maker(shared(), of_kind(Kind::passage), 3);
+  const ChunkMaker maker(shared(), of_kind(ChunkKind::passage), 3);
   const QuestionSet& set = shared().questions[0];
   for (std::uint32_t stream = 0; stream < 8; ++stream) {
     const ChunkId id{.stream = stream};
@@ -154,11 +154,11 @@ TEST(TrainChunks, QuestionsAreMadeUpBehindTheirPassage) {
     EXPECT_FALSE(maker.pose(id, draw, 4)) << "no room for a question";
   }
   Random draw(1, {});
-  EXPECT_FALSE(ChunkMaker(shared(), of_kind(Kind::facts), 3).pose({}, draw, 96));
+  EXPECT_FALSE(ChunkMaker(shared(), of_kind(ChunkKind::facts), 3).pose({}, draw, 96));
 }
 
 TEST(TrainChunks, ARepeatedChunkIsSaidWhole) {
-  const ChunkMaker maker(shared(), of_kind(Kind::facts), 3);
+  const ChunkMaker maker(shared(), of_kind(ChunkKind::facts), 3);
   const ChunkId id{.stream = 2};
   const Window window = maker.repeat(id);
   const std::vector<std::int32_t> said(window.tokens.begin() + window.asks_to, window.tokens.end());
@@ -168,7 +168,7 @@ TEST(TrainChunks, ARepeatedChunkIsSaidWhole) {
 }
 
 TEST(TrainChunks, TextIsCutOutOfOneDocumentWhereThatIsLongEnough) {
-  ChunkOptions options = of_kind(Kind::text);
+  ChunkOptions options = of_kind(ChunkKind::text);
   options.length = 64;
   const ChunkMaker maker(shared(), options, 4);
   const std::vector<std::int64_t>& starts = shared().texts[0].starts;
@@ -183,11 +183,11 @@ TEST(TrainChunks, TextIsCutOutOfOneDocumentWhereThatIsLongEnough) {
 }
 
 TEST(TrainChunks, APassageReadAgainStandsInFrontOfTheQuestion) {
-  for (const Kind kind : {Kind::passage, Kind::chat}) {
+  for (const ChunkKind kind : {ChunkKind::passage, ChunkKind::chat}) {
     const ChunkMaker maker(shared(), of_kind(kind), 3);
     Random draw(2, {});
     const ChunkId id{.stream = 1};
-    const auto asked = maker.ask(id, 0, draw, 96, false);
+    const auto asked = maker.ask(id, {.newest = 0, .most = 96}, draw);
     ASSERT_TRUE(asked);
     Window again = *asked;
     maker.reread(again, id);
@@ -204,7 +204,7 @@ TEST(TrainChunks, APassageReadAgainStandsInFrontOfTheQuestion) {
 }
 
 TEST(TrainChunks, TalkHasAReply) {
-  const ChunkMaker maker(shared(), of_kind(Kind::chat), 3);
+  const ChunkMaker maker(shared(), of_kind(ChunkKind::chat), 3);
   for (std::uint32_t i = 0; i < 20; ++i) {
     Random draw(i, {});
     const Window window = maker.talk(draw);

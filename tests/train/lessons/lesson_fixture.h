@@ -60,7 +60,7 @@ inline std::string answer_of(const Window& w) {
   return text_of(said);
 }
 
-inline ChunkOptions of_kind(Kind kind) {
+inline ChunkOptions of_kind(ChunkKind kind) {
   ChunkOptions options;
   options.length = 128;
   options.kinds.assign(kKinds, 0);

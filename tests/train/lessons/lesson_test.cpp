@@ -38,7 +38,7 @@ TEST(TrainLessons, AreFunctionsOfTheStep) {
 TEST(TrainLessons, ChangedFactsAreAskedForByChoice) {
   LessonOptions options = small_lessons();
   options.chunk.kinds.assign(kKinds, 0);
-  options.chunk.kinds[static_cast<std::size_t>(Kind::facts)] = 1;
+  options.chunk.kinds[static_cast<std::size_t>(ChunkKind::facts)] = 1;
   options.chunk.document = 0;
   options.chunk.twice = .5;
   options.unknown = options.talk = options.reread = 0;
@@ -69,8 +69,8 @@ TEST(TrainLessons, ChangedFactsAreAskedForByChoice) {
 TEST(TrainLessons, QuestionsThatGoAstrayHaveNoAnswer) {
   LessonOptions options = small_lessons();
   options.chunk.kinds.assign(kKinds, 0);
-  options.chunk.kinds[static_cast<std::size_t>(Kind::facts)] = .7;
-  options.chunk.kinds[static_cast<std::size_t>(Kind::chat)] = .3;
+  options.chunk.kinds[static_cast<std::size_t>(ChunkKind::facts)] = .7;
+  options.chunk.kinds[static_cast<std::size_t>(ChunkKind::chat)] = .3;
   options.chunk.document = 0;
   options.unknown = options.talk = options.reread = 0;
   options.focus = 1;
@@ -143,14 +143,14 @@ TEST(TrainLessons, QuestionsThatGoAstrayHaveNoAnswer) {
 TEST(TrainLessons, WhatMisleadsDoesNotSayTheAnswer) {
   ChunkOptions options = small_lessons().chunk;
   options.kinds.assign(kKinds, 0);
-  options.kinds[static_cast<std::size_t>(Kind::facts)] = 1;
+  options.kinds[static_cast<std::size_t>(ChunkKind::facts)] = 1;
   options.document = options.twice = 0;
   const ChunkMaker chunks(shared(), options, 9);
   int asked = 0, others = 0;
   for (std::uint32_t stream = 0; stream < 40; ++stream) {
     Random draw(9, {.purpose = 1, .stream = stream});
     const ChunkId right{.life = 3, .update = 0, .stream = stream};
-    const auto window = chunks.ask(right, 5, draw, 96, false);
+    const auto window = chunks.ask(right, {.newest = 5, .most = 96}, draw);
     if (!window) continue;
     ++asked;
     EXPECT_EQ(chunks.misleads(*window, right), std::nullopt);

@@ -249,7 +249,7 @@ TEST(TrainProcesses, ADeltaNamesWhatSaysThatThereIsNoAnswer) {
   const TinyFiles files("no-answer");
   Trainer(files.recipe(2), files.out("run"), 1).expect_success();
   const auto delta = io::Safetensors::open(files.out("run") / "delta.safetensors");
-  EXPECT_EQ(io::delta_config(delta).no_answer, "I do not know.");
+  EXPECT_EQ(io::delta_config(delta).recall.no_answer, "I do not know.");
 }
 
 // Weights and moments are rounded: the losses stay near those of a run that never stopped.

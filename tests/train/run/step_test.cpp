@@ -35,7 +35,7 @@ struct Reached {
 Reached reached_by(const StepOptions& options, const Lesson& lesson = small_lesson()) {
   Model model = tiny_model(torch::kFloat64);
   for (const Parameter& p : parameters(model))
-    if (p.part != Part::base) p.tensor->requires_grad_();
+    if (p.part != ParameterPart::base) p.tensor->requires_grad_();
   std::optional<StreamMemory> live;
   Tally tally(torch::kCPU);
   torch::manual_seed(1);

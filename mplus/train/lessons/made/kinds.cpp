@@ -60,7 +60,7 @@ Kinds::Kinds(const Tables& tables, const Lexicon& lexicon) : lexicon_(lexicon) {
 
 // "Her age" makes more sentences: "Her age is 40.", "40 is her age.", "What age does she have?"
 void Kinds::add_noun(std::string_view noun, const TableLine& line, bool is_noun) {
-  Kind& kind = all.back();
+  FactKind& kind = all.back();
   kind.noun = Template(noun, line);
   const auto keep = [&](std::string text) { return Template(texts_.emplace_back(std::move(text)), line); };
   kind.statements.push_back(keep(fmt::format("{}: {{=}}.", noun)));
@@ -91,7 +91,7 @@ void Kinds::read(const TableLine& line) {
   if (what == "#") return add_kind(text, line);
   if (all.empty() || all.back().line.table != line.table)
     line.refuse("no kind of fact (# name) stands before it");
-  Kind& kind = all.back();
+  FactKind& kind = all.back();
   if (what == "of") kind.fields.push_back(field(text, line));
   else if (what == "is") kind.answer = lexicon_.parse(text, line);
   else if (what == "+") kind.statements.emplace_back(text, line);
@@ -102,9 +102,9 @@ void Kinds::read(const TableLine& line) {
 }
 
 void Kinds::add_kind(std::string_view name, const TableLine& line) {
-  if (std::any_of(all.begin(), all.end(), [&](const Kind& kind) { return kind.name == name; }))
+  if (std::any_of(all.begin(), all.end(), [&](const FactKind& kind) { return kind.name == name; }))
     line.refuse("a kind of this name stands before it");
-  Kind& kind = all.emplace_back();
+  FactKind& kind = all.emplace_back();
   kind.name = name;
   kind.line = line;
 }
@@ -123,7 +123,7 @@ std::size_t Kinds::field(std::string_view text, const TableLine& line) {
 void Kinds::weigh() {
   constexpr double kManyKeys = 30000, kFullWeight = 1000;
   std::uint32_t sum = 0;
-  for (const Kind& kind : all) {
+  for (const FactKind& kind : all) {
     double keys = 1;
     for (const std::size_t field : kind.fields) keys *= lexicon_.count(fields[field]);
     if (kind.fields.empty() || kind.answer.empty() || kind.statements.size() < 3 ||
@@ -135,14 +135,14 @@ void Kinds::weigh() {
   }
 }
 
-const Kind& Kinds::draw(Random& random) const {
+const FactKind& Kinds::draw(Random& random) const {
   const auto chosen = std::upper_bound(weights_.begin(), weights_.end(), random.below(weights_.back()));
   return all[static_cast<std::size_t>(chosen - weights_.begin())];
 }
 
-const Kind& Kinds::named(std::string_view name) const {
+const FactKind& Kinds::named(std::string_view name) const {
   const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Kind& kind) { return kind.name == name; });
+      std::find_if(all.begin(), all.end(), [&](const FactKind& kind) { return kind.name == name; });
   MPLUS_CHECK(found != all.end(), "no kind of fact is called \"{}\"", name);
   return *found;
 }

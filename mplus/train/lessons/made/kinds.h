@@ -36,7 +36,7 @@ class Template {
   std::vector<Part> parts_;
 };
 
-struct Kind {
+struct FactKind {
   std::string_view name;
   TableLine line;                   // of its name
   std::vector<std::size_t> fields;  // in Kinds::fields
@@ -52,10 +52,10 @@ struct Kinds {
   Kinds& operator=(const Kinds&) = delete;
   static const Kinds& instance();  // of the embedded tables, read once
 
-  const Kind& draw(Random& random) const;
-  const Kind& named(std::string_view name) const;  // the bug of a caller if there is none
+  const FactKind& draw(Random& random) const;
+  const FactKind& named(std::string_view name) const;  // the bug of a caller if there is none
 
-  std::vector<Kind> all;
+  std::vector<FactKind> all;
   std::vector<Choice> fields;  // those of all kinds, each once: kinds that share one share its values
 
  private:

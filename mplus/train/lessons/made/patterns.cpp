@@ -98,14 +98,14 @@ Choice Lexicon::parse(std::string_view items, const TableLine& line) const {
   return choice;
 }
 
-Piece Lexicon::parse_gap(std::string_view gap, const TableLine& line) const {
-  if (gap == "word") return {.what = Piece::What::word};
-  if (gap == "syllables") return {.what = Piece::What::syllables};
+PatternPiece Lexicon::parse_gap(std::string_view gap, const TableLine& line) const {
+  if (gap == "word") return {.what = PatternPiece::What::word};
+  if (gap == "syllables") return {.what = PatternPiece::What::syllables};
   if (const std::size_t dots = gap.find(".."); dots != gap.npos)
-    return {.what = Piece::What::number,
+    return {.what = PatternPiece::What::number,
             .least = number(gap.substr(0, dots), line),
             .most = number(gap.substr(dots + 2), line)};
-  if (gap.find_first_of("@#") != gap.npos) return {.what = Piece::What::characters, .text = gap};
+  if (gap.find_first_of("@#") != gap.npos) return {.what = PatternPiece::What::characters, .text = gap};
   const bool with_article = gap.starts_with("a ");
   if (with_article) gap.remove_prefix(2);
   std::string list(gap);
@@ -113,7 +113,7 @@ Piece Lexicon::parse_gap(std::string_view gap, const TableLine& line) const {
   if (capital) list[0] = lower(list[0]);
   const auto name = std::find(names_.begin(), names_.end(), list);
   if (name == names_.end()) line.refuse(fmt::format("no word list is called \"{}\"", gap));
-  return {.what = Piece::What::list,
+  return {.what = PatternPiece::What::list,
           .with_article = with_article,
           .capital = capital,
           .list = static_cast<std::size_t>(name - names_.begin())};
@@ -124,20 +124,20 @@ double Lexicon::count(const Choice& choice) const {
   double sum = 0;
   for (const Pattern& pattern : choice) {
     double texts = 1;
-    for (const Piece& piece : pattern) switch (piece.what) {
-        case Piece::What::text:
+    for (const PatternPiece& piece : pattern) switch (piece.what) {
+        case PatternPiece::What::text:
           break;
-        case Piece::What::list:
+        case PatternPiece::What::list:
           texts *= count(lists_[piece.list]);
           break;
-        case Piece::What::number:
+        case PatternPiece::What::number:
           texts *= static_cast<double>(piece.most - piece.least + 1);
           break;
-        case Piece::What::characters:
+        case PatternPiece::What::characters:
           for (const char c : piece.text) texts *= c == '@' ? 24 : c == '#' ? 10 : 1;
           break;
-        case Piece::What::word:
-        case Piece::What::syllables:
+        case PatternPiece::What::word:
+        case PatternPiece::What::syllables:
           texts *= kInventedWords;
           break;
       }
@@ -164,16 +164,16 @@ void TextDraw::draw(const Choice& choice, std::string& out) {
 }
 
 void TextDraw::draw(const Pattern& pattern, std::string& out) {
-  for (const Piece& piece : pattern) draw(piece, out);
+  for (const PatternPiece& piece : pattern) draw(piece, out);
 }
 
-void TextDraw::draw(const Piece& piece, std::string& out) {
+void TextDraw::draw(const PatternPiece& piece, std::string& out) {
   constexpr std::uint32_t kRepeatOneIn = 12;
   switch (piece.what) {
-    case Piece::What::text:
+    case PatternPiece::What::text:
       out += piece.text;
       break;
-    case Piece::What::list: {
+    case PatternPiece::What::list: {
       const Choice& list = Lexicon::instance().list(piece.list);
       std::uint32_t& last = last_[piece.list];
       if (last == 0 || !random_.one_in(kRepeatOneIn)) last = 1 + one_of(list.size(), piece.list);
@@ -184,18 +184,18 @@ void TextDraw::draw(const Piece& piece, std::string& out) {
         out.insert(begin, std::string(article(std::string_view(out).substr(begin))) + ' ');
       break;
     }
-    case Piece::What::number:
+    case PatternPiece::What::number:
       out += std::to_string(piece.least +
                             random_.below(static_cast<std::uint32_t>(piece.most - piece.least + 1)));
       break;
-    case Piece::What::characters:
+    case PatternPiece::What::characters:
       draw_characters(piece.text, out);
       break;
-    case Piece::What::word:
-    case Piece::What::syllables: {
+    case PatternPiece::What::word:
+    case PatternPiece::What::syllables: {
       const std::size_t begin = out.size();
       draw_word(out);
-      if (piece.what == Piece::What::word) out[begin] = static_cast<char>(out[begin] - 'a' + 'A');
+      if (piece.what == PatternPiece::What::word) out[begin] = static_cast<char>(out[begin] - 'a' + 'A');
       break;
     }
   }

@@ -18,7 +18,7 @@
 
 namespace mplus::train::made {
 
-struct Piece {
+struct PatternPiece {
   enum class What { text, list, number, characters, word, syllables };
   What what = What::text;
   bool with_article = false, capital = false;
@@ -26,7 +26,7 @@ struct Piece {
   std::size_t list = 0;
   std::int64_t least = 0, most = 0;
 };
-using Pattern = std::vector<Piece>;
+using Pattern = std::vector<PatternPiece>;
 
 using Choice = std::vector<Pattern>;  // one of them is drawn, each as likely as another
 
@@ -52,7 +52,7 @@ class Lexicon {
   const Syllables& syllables() const { return syllables_; }
 
  private:
-  Piece parse_gap(std::string_view gap, const TableLine& line) const;
+  PatternPiece parse_gap(std::string_view gap, const TableLine& line) const;
 
   Syllables syllables_;
   std::vector<std::string_view> names_;
@@ -77,7 +77,7 @@ class TextDraw {
 
  private:
   void draw(const Pattern& pattern, std::string& out);
-  void draw(const Piece& piece, std::string& out);
+  void draw(const PatternPiece& piece, std::string& out);
   void draw_characters(std::string_view form, std::string& out);
   void draw_word(std::string& out);
   void draw_any_word(std::string& out);

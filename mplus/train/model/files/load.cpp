@@ -79,7 +79,7 @@ std::string name_in(const Source& source, std::string name) {
 
 void load_parts(Model& model, const Source& source, bool base, torch::Dtype dtype) {
   for (const Parameter& p : parameters(model)) {
-    if ((p.part == Part::base) != base) continue;
+    if ((p.part == ParameterPart::base) != base) continue;
     if (!p.stacked()) {
       *p.tensor = source.floats(p.name, p.shape).to(dtype);
       continue;

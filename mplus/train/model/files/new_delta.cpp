@@ -53,7 +53,7 @@ void begin_delta(Model& model, const io::MemoryConfig& memory, std::uint64_t see
   model.memory.has_read_lora = model.memory.has_retriever = true;
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
   for (const Parameter& p : parameters(model)) {
-    if (p.part == Part::base) continue;
+    if (p.part == ParameterPart::base) continue;
     const std::vector<std::int64_t> shape = p.whole_shape();
     const bool zero = p.name.find("lora_B") != p.name.npos || p.tensor == &model.positional;
     const double scale = 1 / std::sqrt(static_cast<double>(shape.back()));
@@ -75,7 +75,7 @@ void keep_layers(Model& model, const LayerSet& layers) {
   }
   const Tensor kept = torch::tensor(places, torch::TensorOptions(model.device()).dtype(torch::kInt64));
   for (const Parameter& p : parameters(model))
-    if (p.part == Part::retriever) *p.tensor = p.tensor->index_select(0, kept);
+    if (p.part == ParameterPart::retriever) *p.tensor = p.tensor->index_select(0, kept);
   set_layers(model, layers);
 }
 

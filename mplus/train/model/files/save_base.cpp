@@ -15,7 +15,7 @@ void save_base(Model& model, const std::filesystem::path& source, const std::fil
                   Readers::by_umask);
   TensorFile weights;
   for (const Parameter& p : parameters(model)) {
-    if (p.part != Part::base) continue;
+    if (p.part != ParameterPart::base) continue;
     if (!p.stacked()) weights.add(p.name, *p.tensor, p.shape, type);
     else
       for (std::size_t l = 0; l < p.layers.size(); ++l)

@@ -8,7 +8,7 @@ void save_delta(Model& model, const std::filesystem::path& file, const io::Strin
   TensorFile out;
   const std::int64_t L = model.config.layers, d = model.config.hidden;
   for (const Parameter& p : parameters(model)) {
-    if (p.part == Part::base) continue;
+    if (p.part == ParameterPart::base) continue;
     if (p.stacked())
       for (std::size_t i = 0; i < p.layers.size(); ++i)
         out.add(p.layer_name(i), p.tensor->select(0, static_cast<std::int64_t>(i)), p.shape, DType::bf16);

@@ -31,7 +31,7 @@ std::vector<Named> weights(Model& model, const AdamW& optimizer) {
   std::vector<Named> list;
   std::set<std::string> seen;
   for (const Parameter& p : parameters(model))
-    if (p.part != Part::base || model.base_trained) {
+    if (p.part != ParameterPart::base || model.base_trained) {
       list.push_back({p.name, *p.tensor});
       seen.insert(p.name);
     }

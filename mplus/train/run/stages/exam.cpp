@@ -13,8 +13,8 @@ LessonOptions exam_options(const Stage& stage) {
   LessonOptions exam;
   exam.chunk.length = stage.run().model.memory.C;
   exam.chunk.kinds = lesson.chunk.kinds;
-  exam.chunk.kinds[static_cast<std::size_t>(Kind::facts)] = 0;
-  exam.chunk.kinds[static_cast<std::size_t>(Kind::chat)] = 0;
+  exam.chunk.kinds[static_cast<std::size_t>(ChunkKind::facts)] = 0;
+  exam.chunk.kinds[static_cast<std::size_t>(ChunkKind::chat)] = 0;
   exam.chunk.cloze = lesson.chunk.cloze;
   exam.streams = lesson.streams;
   exam.window = lesson.window;
@@ -29,8 +29,8 @@ LessonOptions exam_options(const Stage& stage) {
 }
 
 bool has_something(const LessonOptions& options, const Material& material) {
-  const double text = options.chunk.kinds[static_cast<std::size_t>(Kind::text)];
-  const double passage = options.chunk.kinds[static_cast<std::size_t>(Kind::passage)];
+  const double text = options.chunk.kinds[static_cast<std::size_t>(ChunkKind::text)];
+  const double passage = options.chunk.kinds[static_cast<std::size_t>(ChunkKind::passage)];
   return !material.texts.empty() && (text > 0 || (passage > 0 && !material.questions.empty()));
 }
 

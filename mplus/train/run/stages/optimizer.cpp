@@ -13,10 +13,10 @@ std::vector<Trained> trained_tensors(Model& model, const LearningRates& rates) {
   std::vector<Trained> trained;
   model.base_trained |= rates.base > 0;
   for (const Parameter& p : parameters(model)) {
-    const double rate = p.part == Part::base      ? rates.base
-                        : p.part == Part::adapter ? rates.adapter
-                        : p.part == Part::vectors ? rates.vectors
-                                                  : rates.retriever;
+    const double rate = p.part == ParameterPart::base      ? rates.base
+                        : p.part == ParameterPart::adapter ? rates.adapter
+                        : p.part == ParameterPart::vectors ? rates.vectors
+                                                           : rates.retriever;
     p.tensor->set_requires_grad(rate > 0);
     if (rate > 0) trained.push_back({p.name, *p.tensor, rate});
   }

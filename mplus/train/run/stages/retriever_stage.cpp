@@ -83,9 +83,9 @@ void examine(const Stage& stage, const RetrieverCache& cache, const RetrieverFac
   io::Json line = {{"stage", stage.config().name}, {"step", step}, {"found_first", io::Json::object()}};
   std::string shown;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    const std::string kind(kind_name(static_cast<Kind>(k)));
+    const std::string kind(kind_name(static_cast<ChunkKind>(k)));
     Random draw(stage.seed(), {.purpose = kExam, .life = round, .stream = static_cast<std::uint32_t>(k)});
-    const RetrieverBatch batch = draw_batch(cache, exam, draw, static_cast<Kind>(k));
+    const RetrieverBatch batch = draw_batch(cache, exam, draw, static_cast<ChunkKind>(k));
     if (batch.questions.empty()) continue;
     const RetrieverLoss result = retriever_batch_loss(run.model, cache, batch, exam, factors, draw);
     const double share = result.found.mean().item<double>();
@@ -219,8 +219,8 @@ RunEnd run_retriever(Stage& stage) {
 }
 
 void set_recall(Model& model, const RetrieverStageOptions& options) {
-  model.memory.vote_top = options.vote_top;
-  model.memory.recall = "consensus";
+  model.memory.recall.vote_top = options.vote_top;
+  model.memory.recall.rule = RecallRule::consensus;
 }
 
 }  // namespace mplus::train

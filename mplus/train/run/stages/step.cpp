@@ -1,6 +1,6 @@
 #include "mplus/train/run/stages/step.h"
 
-#include "mplus/train/model/gpu/upload.h"
+#include "mplus/train/gpu/upload.h"
 #include "mplus/train/model/losses.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/write_pass.h"
@@ -52,21 +52,26 @@ DeviceRead on_device(const Read& read, torch::Device device) {
 
 // Rows of the chunk that holds the answer, then of the distractor, then any: what a good retriever finds, and
 // by chance what a bad one finds. Of the store, or of everything, slots numbered behind its rows.
+struct ChunksRecalled {
+  double right = 1;  // chance of the right one
+  std::int64_t most = 0;
+  bool everything = false;
+};
 Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesson& lesson,
-                     const DeviceRead& read, double right, std::int64_t most, bool everything) {
+                     const DeviceRead& read, const ChunksRecalled& how) {
   const torch::NoGradGuard constant;
   // Drawn for all streams, whoever has them.
   const auto lots = [&](std::int64_t layers, std::int64_t rows) {
     return torch::rand({layers, lesson.streams, rows}, torch::TensorOptions(model.device()))
         .narrow(1, lesson.first, memory.streams());
   };
-  const Tensor found = lots(1, 1) < right;  // [1, B, 1]
+  const Tensor found = lots(1, 1) < how.right;  // [1, B, 1]
   // For all layers at once: [M, B, rows].
   std::vector<Tensor> births;
   for (std::int64_t m = 0; m < model.memory_layers(); ++m) {
     std::vector<Tensor> rows;
     if (memory.stored() > 0) rows.push_back(memory.long_term(m).birth.view());
-    if (everything) rows.push_back(memory.births(m));
+    if (how.everything) rows.push_back(memory.births(m));
     births.push_back(torch::cat(rows, 1));
   }
   const std::int64_t there = births.front().size(1);
@@ -75,7 +80,7 @@ Recall recall_chunks(const Model& model, const StreamMemory& memory, const Lesso
       (chunk == read.update.unsqueeze(1)).to(torch::kFloat32) * torch::where(found, 2., -1.);
   const Tensor score = is_wanted + (chunk == read.distractor.unsqueeze(1)).to(torch::kFloat32) +
                        0.5 * lots(model.memory_layers(), there);
-  const Tensor chosen = std::get<1>(score.topk(std::min(most, there), -1));
+  const Tensor chosen = std::get<1>(score.topk(std::min(how.most, there), -1));
   return recall_given(chosen.unbind(0));
 }
 
@@ -144,9 +149,10 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
       asked.weight = asked.weight * (asked.task != next_task());
     if (request.over_recalled || (memory && memory->stored() > 0 && draw.chance(options.recall)))
       request.recall = recall_chunks(
-          model, *memory, lesson, asked, options.right,
-          draw.chance(options.alone) ? std::min(model.memory.K, model.memory.K0) : model.memory.K0,
-          request.over_recalled);
+          model, *memory, lesson, asked,
+          {options.right,
+           draw.chance(options.alone) ? std::min(model.memory.K, model.memory.K0) : model.memory.K0,
+           request.over_recalled});
     request.keep_normed = memory && options.retriever_loss > 0;
     const ReadResult result = read_pass(model, reading, request);
     const Tensor nll = answer_nll(model, result, asked);

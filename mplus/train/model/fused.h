@@ -1,7 +1,7 @@
 // Element-wise parts of a decoder layer, there and back. On a GPU in bfloat16 each is one kernel
-// (fused_kernels.cu); elsewhere they are composed of torch's operations. Arithmetic is in float32 at least,
-// in double where x is double. Only rms_norm is seen by autograd; the others are what decoder_layer.cpp is
-// made of.
+// (gpu/fused_kernels.cu); elsewhere they are composed of torch's operations. Arithmetic is in float32 at
+// least, in double where x is double. Only rms_norm is seen by autograd; the others are what
+// decoder_layer.cpp is made of.
 #pragma once
 
 #include "mplus/train/model/rope.h"
@@ -24,9 +24,9 @@ Tensor normalise_weight_back(const Tensor& dy, const Tensor& x, const Tensor& in
 Tensor swiglu(const Tensor& gate_up);  // [..., 2F] → silu(first half) · second half
 Tensor swiglu_back(const Tensor& dy, const Tensor& gate_up);
 
-// to = from turned by the angles of `at`, or turned back. Both [B, rows, heads, e], in any part of larger
+// to = from rotated by the angles of `at`, or rotated back. Both [B, rows, heads, e], in any part of larger
 // tensors; `at` holds `rows` positions.
-enum class Turn { there, back };
-void rotate_into(const Tensor& from, const Tensor& to, const Rotation& at, Turn turn);
+enum class Rotate { forward, back };
+void rotate_into(const Tensor& from, const Tensor& to, const Rotation& at, Rotate way);
 
 }  // namespace mplus::train

@@ -1,4 +1,4 @@
-#include "mplus/train/retriever/vote_kernels.h"
+#include "mplus/train/gpu/vote_kernels.h"
 
 #include <mma.h>
 

@@ -1,4 +1,4 @@
-#include "mplus/train/model/gpu/fused_kernels.h"
+#include "mplus/train/gpu/fused_kernels.h"
 
 namespace mplus::train::cuda {
 namespace {
