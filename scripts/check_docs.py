@@ -9,7 +9,7 @@ Checked in every Markdown file of the tree (fixtures aside):
   * `scripts/NAME.sh --option` is known to that script's --help
   * `cmake --preset NAME` stands in CMakePresets.json
   * a comment in the sources that refers to docs/NAME.md, "Title" finds that page and that title
-  * README.md has fewer than 150 lines, and nothing was left to be filled in
+  * README.md has fewer than 150 lines, a page in docs/ at most 200, and nothing was left to be filled in
 Of docs/log, which tells what was run on its day, only the links are checked.
 --self-test feeds the checks false statements and fails if one gets through.
 """
@@ -26,7 +26,7 @@ SOURCE_ENDINGS = (".md", ".txt", ".sh", ".py", ".h", ".cpp", ".cmake", ".json", 
 # Files a reader meets in other projects' folders; naming one of them says nothing about this tree.
 FOREIGN_NAMES = {"results.json", "report.md", "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
                  "model.safetensors.index.json", "case.json"}
-README_LINES = 150
+README_LINES, PAGE_LINES = 150, 200
 LOG = ROOT / "docs/log"
 
 
@@ -203,6 +203,8 @@ def check_commands(text, program, presets):
 def check_finish(path, text):
     if path == ROOT / "README.md" and len(text.splitlines()) >= README_LINES:
         yield 1, f"{len(text.splitlines())} lines, expected fewer than {README_LINES}"
+    if path.parent == ROOT / "docs" and len(text.splitlines()) > PAGE_LINES:
+        yield 1, f"{len(text.splitlines())} lines, expected at most {PAGE_LINES}: measurements go to docs/log"
     for number, line in enumerate(text.splitlines(), 1):
         found = re.search(r"\b(TODO|FIXME|TBD|XXX)\b", line)
         if found:
@@ -242,7 +244,9 @@ def self_test(checker):
     blamed = [text for text in true if list(checker.check(path, text))]
     passed += [text for text in ('// (docs/architecture.md, "No such title")', "// docs/no_such_page.md")
                if not list(check_source(text))]
-    blamed += [text for text in ('// (docs/architecture.md,\n// "Recall")', "// see docs/architecture.md")
+    if not list(checker.check(ROOT / "docs/self_test.md", "a\n" * (PAGE_LINES + 1))):
+        passed.append("a page that is too long")
+    blamed += [text for text in ('// (docs/algorithm.md,\n// "Recall")', "// see docs/architecture.md")
                if list(check_source(text))]
     for text in passed:
         print(f"self-test: a false statement got through: {text!r}")
