@@ -1,7 +1,7 @@
 #include "mplus/train/questions/question_maker.h"
 
-#include "mplus/train/lessons/tokens.h"
 #include "mplus/train/gpu/upload.h"
+#include "mplus/train/lessons/tokens.h"
 
 namespace mplus::train {
 
