@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "mplus/core/recall_policy.h"
 #include "mplus/io/text/json.h"
 #include "mplus/train/evaluation/plan.h"
 #include "mplus/train/evaluation/reader.h"

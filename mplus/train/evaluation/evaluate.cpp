@@ -343,8 +343,8 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
   const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
   const Reader reader(model);
-  AnswerQueue queue(reader, plan, tokenizer, model.memory, model.device(), static_cast<std::size_t>(at_once),
-                    answers);
+  AnswerQueue queue(reader, plan, tokenizer, model.memory.recall, model.device(),
+                    static_cast<std::size_t>(at_once), answers);
   const auto start = std::chrono::steady_clock::now();
   const auto share = [&](std::int64_t part) {
     return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);
