@@ -71,9 +71,9 @@ TEST(TrainGpu, RotationBetweenPartsOfTensors) {
   const Tensor x = torch::randn({2, 6, 5 * 8}, on_gpu()), y = torch::zeros({2, 9, 3, 8}, on_gpu());
   const Tensor cpu_x = wide(x), cpu_y = wide(y);
   for (const Rotate way : {Rotate::forward, Rotate::back}) {
-    rotate_into(x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), y.narrow(1, 2, 6), {cos, sin}, turn);
+    rotate_into(x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), y.narrow(1, 2, 6), {cos, sin}, way);
     rotate_into(cpu_x.narrow(-1, 8, 3 * 8).unflatten(-1, {3, 8}), cpu_y.narrow(1, 2, 6),
-                {wide(cos), wide(sin)}, turn);
+                {wide(cos), wide(sin)}, way);
     expect_close(y, cpu_y, kHalfStep, "values");
   }
 }
