@@ -155,7 +155,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   Sampler sampler(options_.sampling, engine_.weights().config.vocab);
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
-                  reading_.has_next() ? reading_.policy().no_answer : "", quotes);
+                  reading_.has_next() ? engine_.recall_policy().no_answer : "", quotes);
   const std::unique_ptr<Constraint> constraint = options_.constraint ? options_.constraint() : nullptr;
   std::vector<io::TokenId> recent = unread_;
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
