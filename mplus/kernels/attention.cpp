@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/isa.h"
@@ -33,22 +34,66 @@ AttendJob make_job(float* out, const float* q, std::int64_t T, const KvCache& ca
           .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_size))};
 }
 
-void attend_single(Context& context, const AttendJob& job, std::int64_t t) {
+// One query over one cache, cut into chunks of rows for each group.
+struct Single {
+  AttendJob job;
+  std::int64_t t = 0;
+  std::int64_t chunks = 0;
+  std::int64_t first = 0;  // of its groups * chunks pieces among those of all
+};
+
+std::int64_t single_queries(std::span<const AttendItem> items) {
+  std::int64_t n = 0;
+  for (const AttendItem& item : items) n += item.T <= kSingleQueries ? item.T : 0;
+  return n;
+}
+
+// Fills singles and returns how many pieces they have.
+std::int64_t list_singles(std::span<Single> singles, std::span<const AttendItem> items,
+                          const KvShape& shape) {
+  std::int64_t pieces = 0;
+  std::size_t n = 0;
+  for (const AttendItem& item : items) {
+    const AttendJob job = make_job(item.out, item.q, item.T, item.cache, shape);
+    for (std::int64_t t = 0; t < job.T && job.T <= kSingleQueries; ++t) {
+      const std::int64_t seen = job.rows - job.T + 1 + t;
+      const std::int64_t chunks = (seen + kDecodeChunk - 1) / kDecodeChunk;
+      singles[n++] = {.job = job, .t = t, .chunks = chunks, .first = pieces};
+      pieces += job.groups * chunks;
+    }
+  }
+  return pieces;
+}
+
+void attend_singles(Context& context, std::span<const AttendItem> items, const KvShape& shape) {
+  const auto count = static_cast<std::size_t>(single_queries(items));
+  if (count == 0) return;
   const Table& isa = table();
-  const std::int64_t seen = job.rows - job.T + 1 + t;
-  const std::int64_t chunks = (seen + kDecodeChunk - 1) / kDecodeChunk;
-  const std::int64_t step = job.heads / job.groups * (job.head_size + 2);
-  auto* partials = reinterpret_cast<float*>(
-      context.shared_scratch(static_cast<std::size_t>(job.groups * chunks * step) * sizeof(float)));
-  const std::size_t scratch_size = isa.attend_chunk_scratch(job.heads / job.groups);
+  const std::int64_t sharing = shape.heads / shape.groups, step = sharing * (shape.head_size + 2);
+  std::int64_t pieces = 0;  // at most: no query sees more than its cache
+  for (const AttendItem& item : items)
+    pieces += item.T <= kSingleQueries
+                  ? item.T * shape.groups * ((item.cache.rows + kDecodeChunk - 1) / kDecodeChunk)
+                  : 0;
+  std::byte* memory = context.shared_scratch(count * sizeof(Single) +
+                                             static_cast<std::size_t>(pieces * step) * sizeof(float));
+  const std::span singles(new (memory) Single[count], count);
+  auto* partials = reinterpret_cast<float*>(memory + count * sizeof(Single));
+  pieces = list_singles(singles, items, shape);
+  const std::size_t scratch_size = isa.attend_chunk_scratch(sharing);
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
-  const std::int64_t work = seen * job.heads * job.head_size / 4;
-  parallel(context, job.groups * chunks, work, [&](std::int64_t item, int worker) {
-    isa.attend_chunk(job, t, item / chunks, item % chunks, partials + item * step,
-                     context.scratch(worker, scratch_size));
+  const std::int64_t work = pieces * kDecodeChunk * sharing * shape.head_size / 4;
+  parallel(context, pieces, work, [&](std::int64_t piece, int worker) {
+    const auto after = std::ranges::upper_bound(singles, piece, {}, &Single::first);
+    const Single& s = *(after - 1);
+    isa.attend_chunk(s.job, s.t, (piece - s.first) / s.chunks, (piece - s.first) % s.chunks,
+                     partials + piece * step, context.scratch(worker, scratch_size));
   });
-  for (std::int64_t g = 0; g < job.groups; ++g)
-    isa.attend_merge(job, t, g, partials + g * chunks * step, chunks);
+  parallel(context, std::ssize(singles) * shape.groups, pieces * step, [&](std::int64_t item, int) {
+    const Single& s = singles[static_cast<std::size_t>(item / shape.groups)];
+    const std::int64_t group = item % shape.groups;
+    isa.attend_merge(s.job, s.t, group, partials + (s.first + group * s.chunks) * step, s.chunks);
+  });
 }
 
 void attend_many(Context& context, const AttendJob& job) {
@@ -69,9 +114,16 @@ void attend_many(Context& context, const AttendJob& job) {
 
 void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape) {
-  const AttendJob job = make_job(out, q, T, cache, shape);
-  if (T > kSingleQueries) return attend_many(context, job);
-  for (std::int64_t t = 0; t < T; ++t) attend_single(context, job, t);
+  const AttendItem item{.out = out, .q = q, .T = T, .cache = cache};
+  attend(context, {&item, 1}, shape);
+}
+
+void attend(Context& context, std::span<const AttendItem> items, const KvShape& shape) {
+  for (const AttendItem& item : items) {
+    const AttendJob job = make_job(item.out, item.q, item.T, item.cache, shape);
+    if (item.T > kSingleQueries) attend_many(context, job);
+  }
+  attend_singles(context, items, shape);
 }
 
 void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,

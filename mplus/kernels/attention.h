@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
@@ -13,6 +14,16 @@ namespace mplus::kernels {
 // out[T, H*e] from q[T, H*e]; works block by block, nothing of size [T, rows] is kept.
 void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape);
+
+// The same for the queries of several sessions, each over its own cache, shared out to the threads as one
+// list. Every result has the bits it has alone.
+struct AttendItem {
+  float* out = nullptr;      // [T, H*e]
+  const float* q = nullptr;  // [T, H*e]
+  std::int64_t T = 0;
+  KvCache cache;
+};
+void attend(Context& context, std::span<const AttendItem> items, const KvShape& shape);
 
 // The softmax weights themselves, out[H, T, rows], zero where a query may not look. For inspection; slow.
 void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,

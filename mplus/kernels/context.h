@@ -13,8 +13,8 @@
 
 namespace mplus::kernels {
 
-// exact: all arithmetic in f32. fast: quantised weights meet activations rounded to int8 in blocks of 32,
-// with exact integer dot products inside a block.
+// exact: all arithmetic in f32. fast: quantised and i8 weights meet activations rounded to integers of
+// fifteen bits in blocks of 32, with exact integer dot products inside a block.
 enum class Numerics : std::uint8_t { exact, fast };
 
 class Context {
@@ -40,6 +40,6 @@ class Context {
 };
 
 std::string_view isa_name();                 // "avx512vnni", "avx2", "neon-i8mm", "portable", …
-std::string numerics_id(Numerics numerics);  // "k1-avx512vnni-fast": values are bit-equal for equal ids
+std::string numerics_id(Numerics numerics);  // "k2-avx512vnni-fast": values are bit-equal for equal ids
 
 }  // namespace mplus::kernels

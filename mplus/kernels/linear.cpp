@@ -38,64 +38,112 @@ LinearJob make_job(float* out, const float* x, std::int64_t T, const Matrix& w,
           .quantised = {}};
 }
 
-void quantise_inputs(Context& context, LinearJob& job, std::int64_t group) {
-  const std::int64_t terms = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock) * kTerms;
-  std::byte* memory = context.shared_scratch(static_cast<std::size_t>(terms) * (32 + 3 * 4));
-  job.quantised.group = group;
-  job.quantised.q = reinterpret_cast<std::int8_t*>(memory);
-  memory += terms * 32;
-  job.quantised.scales = reinterpret_cast<float*>(memory);
-  job.quantised.bias = reinterpret_cast<std::int32_t*>(memory + terms * 8);
+// Weights whose products with rounded activations are integers; rows of i8 only in whole blocks.
+bool meets_integers(const Matrix& w) {
+  return is_quantised(w.dtype) || (w.dtype == DType::i8 && w.cols % kQuantBlock == 0);
+}
+
+// The rounded rows of x, in groups of `group`, for every product with integers.
+QuantisedRows quantise_inputs(Context& context, const LinearJob& job, std::int64_t group) {
+  const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
+  std::byte* memory = context.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 3 * 4));
+  LinearJob rows = job;
+  rows.quantised.group = group;
+  rows.quantised.q = reinterpret_cast<std::int8_t*>(memory);
+  memory += blocks * kTerms * 32;
+  rows.quantised.scales = reinterpret_cast<float*>(memory);
+  rows.quantised.sums = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
   parallel_ranges(context, job.T, 2 * job.inputs,
-                  [&](std::int64_t t0, std::int64_t t1) { table().quantise(job, t0, t1); });
+                  [&](std::int64_t t0, std::int64_t t1) { table().quantise(rows, t0, t1); });
+  return rows.quantised;
 }
 
-// One row: items of whole rows, several per thread so that a late thread does not hold up the others.
-void multiply_vector(Context& context, const LinearJob& job, bool integer) {
-  const auto run = integer ? table().vector_i8 : table().vector_f32;
-  const std::int64_t work = job.inputs * job.outputs / 4;  // decoding is cheap per weight
-  const std::int64_t pieces = std::int64_t{4} * context.pool().size();
-  const std::int64_t size = std::max<std::int64_t>(16, ((job.outputs + pieces - 1) / pieces + 3) / 4 * 4);
-  parallel(context, (job.outputs + size - 1) / size, work,
-           [&](std::int64_t item, int) { run(job, item * size, std::min(job.outputs, (item + 1) * size)); });
+// A product and how it is cut into items: of whole rows of w for one row of x; otherwise of a panel of
+// outputs, and a share of the rows of x where panels are too few for the threads.
+struct Cut {
+  LinearJob job;
+  bool integer = false;
+  bool single = false;
+  std::int64_t items = 0;
+  std::int64_t size = 0;    // outputs of a single's item
+  std::int64_t shares = 1;  // of the rows of x, of `share` rows each
+  std::int64_t share = 0;
+  std::size_t scratch_size = 0;
+  std::int64_t work = 0;
+};
+
+// Several items per thread, so that a late thread does not hold up the others.
+void cut_vector(Cut& cut, int threads) {
+  const std::int64_t pieces = std::int64_t{4} * threads;
+  cut.size = std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + 3) / 4 * 4);
+  cut.items = (cut.job.outputs + cut.size - 1) / cut.size;
+  cut.work = cut.job.inputs * cut.job.outputs / 4;  // decoding is cheap per weight
 }
 
-// Many rows: an item is a panel of outputs, and a share of the rows where panels are too few for the threads.
-void multiply_batch(Context& context, const LinearJob& job, bool integer) {
+void cut_batch(Cut& cut, int threads) {
   const Table& isa = table();
-  const auto run = integer ? isa.batched_i8 : isa.batched_f32;
-  const std::int64_t width = integer ? isa.panel_i8 : isa.panel;
-  const std::size_t scratch_size =
-      integer ? isa.batched_i8_scratch(job.inputs) : isa.batched_f32_scratch(job.inputs);
+  const LinearJob& job = cut.job;
+  const std::int64_t width = cut.integer ? isa.panel_i8 : isa.panel;
   const std::int64_t panels = (job.outputs + width - 1) / width;
-  const int threads = context.pool().size();
   const std::int64_t wanted = (2 * threads + panels - 1) / panels;
-  const std::int64_t shares = threads == 1 ? 1 : std::clamp<std::int64_t>((job.T + 63) / 64, 1, wanted);
+  cut.shares = threads == 1 ? 1 : std::clamp<std::int64_t>((job.T + 63) / 64, 1, wanted);
   // Whole groups of rows: a tile of an item never straddles two of them.
-  const std::int64_t share = ((job.T + shares - 1) / shares + isa.group_i8 - 1) / isa.group_i8 * isa.group_i8;
-  for (int worker = 0; worker < threads; ++worker) context.scratch(worker, scratch_size);
-  const std::int64_t work = job.inputs * job.outputs * (job.T + 8) / 16;
-  parallel(context, panels * shares, work, [&](std::int64_t item, int worker) {
-    const std::int64_t t0 = item % shares * share;
-    const std::int64_t t1 = std::min(job.T, t0 + share);
-    if (t0 < t1) run(job, item / shares, t0, t1, context.scratch(worker, scratch_size));
-  });
+  cut.share = ((job.T + cut.shares - 1) / cut.shares + isa.group_i8 - 1) / isa.group_i8 * isa.group_i8;
+  cut.scratch_size = cut.integer ? isa.batched_i8_scratch(job.inputs) : isa.batched_f32_scratch(job.inputs);
+  cut.items = panels * cut.shares;
+  cut.work = job.inputs * job.outputs * (job.T + 8) / 16;
+}
+
+void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
+  const Table& isa = table();
+  if (cut.single) {
+    const auto run = cut.integer ? isa.vector_i8 : isa.vector_f32;
+    return run(cut.job, item * cut.size, std::min(cut.job.outputs, (item + 1) * cut.size));
+  }
+  const auto run = cut.integer ? isa.batched_i8 : isa.batched_f32;
+  const std::int64_t t0 = item % cut.shares * cut.share;
+  const std::int64_t t1 = std::min(cut.job.T, t0 + cut.share);
+  if (t0 < t1) run(cut.job, item / cut.shares, t0, t1, scratch);
 }
 
 }  // namespace
 
 void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options) {
-  LinearJob job = make_job(out, x, T, w, options);
-  if (T <= 0 || w.rows <= 0) return;
-  const bool integer = context.numerics() == Numerics::fast && is_quantised(w.dtype);
-  const bool single = T == 1 && options.rows == Rows::few;
-  if (integer) quantise_inputs(context, job, single ? 1 : table().group_i8);
-  if (single) {
-    multiply_vector(context, job, integer);
-  } else {
-    multiply_batch(context, job, integer);
+  const Product product{.out = out, .w = &w, .options = options};
+  linear(context, x, T, {&product, 1});
+}
+
+void linear(Context& context, const float* x, std::int64_t T, std::span<const Product> products) {
+  MPLUS_CHECK(products.size() <= kMostProducts, "{} products at once", products.size());
+  Cut cuts[kMostProducts];
+  std::size_t n = 0, scratch_size = 0;
+  std::int64_t items = 0, work = 0;
+  QuantisedRows rounded;
+  for (const Product& p : products) {
+    const Product& first = products.front();
+    MPLUS_CHECK(p.w->cols == first.w->cols && p.options.rows == first.options.rows,
+                "products of {} and {} inputs, or of different kinds", p.w->cols, first.w->cols);
+    Cut& cut = cuts[n];
+    cut.job = make_job(p.out, x, T, *p.w, p.options);
+    if (T <= 0 || p.w->rows <= 0) continue;
+    cut.integer = context.numerics() == Numerics::fast && meets_integers(*p.w);
+    cut.single = T == 1 && p.options.rows == Rows::few;
+    if (cut.integer && rounded.q == nullptr)
+      rounded = quantise_inputs(context, cut.job, cut.single ? 1 : table().group_i8);
+    cut.job.quantised = rounded;
+    cut.single ? cut_vector(cut, context.pool().size()) : cut_batch(cut, context.pool().size());
+    items += cut.items;
+    work += cut.work;
+    scratch_size = std::max(scratch_size, cut.scratch_size);
+    ++n;
   }
+  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
+  parallel(context, items, work, [&](std::int64_t item, int worker) {
+    const Cut* cut = cuts;
+    for (; item >= cut->items; ++cut) item -= cut->items;
+    run_item(*cut, item, context.scratch(worker, scratch_size));
+  });
 }
 
 }  // namespace mplus::kernels

@@ -1,7 +1,9 @@
 // Matrix products with weights in the type of their file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "mplus/core/buffer.h"
 #include "mplus/kernels/context.h"
@@ -24,5 +26,15 @@ struct LinearOptions {
 // which needs i to be a multiple of its block (32, or 256 for K-quants). out must not overlap x.
 void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options = {});
+
+// Several products of the same x: it is rounded once, and the threads share all of them out as one list.
+// Every result has the bits it has alone. At most kMostProducts, with equal options.rows.
+struct Product {
+  float* out = nullptr;
+  const Matrix* w = nullptr;
+  LinearOptions options = {};
+};
+inline constexpr std::size_t kMostProducts = 8;
+void linear(Context& context, const float* x, std::int64_t T, std::span<const Product> products);
 
 }  // namespace mplus::kernels

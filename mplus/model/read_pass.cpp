@@ -198,7 +198,8 @@ void tap_attention(Workspace& w, const Share& s, std::int64_t l) {
   taps->attention(l, weights, n, cache.rows);
 }
 
-void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter) {
+// Everything but attention itself: what the share's queries attend to, and where the result goes.
+kernels::AttendItem prepare_attention(Workspace& w, const Share& s, std::int64_t l, Adapter adapter) {
   const ReadItem& item = *s.item;
   const kernels::KvShape shape = w.kv_shape();
   const bool tapped = item.taps && item.taps->queries;
@@ -218,8 +219,15 @@ void attend_share(Workspace& w, const Share& s, std::int64_t l, Adapter adapter)
     cache.values += front * shape.head_size;
     cache.rows -= front;
   }
-  kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.T, cache, shape);
-  if (item.scout) item.cache->layer(l).rows -= s.T;
+  return {.out = w.o.data() + at, .q = w.q.data() + at, .T = s.T, .cache = cache};
+}
+
+void attend_shares(Workspace& w, std::span<const Share> shares, std::int64_t l, Adapter adapter) {
+  w.attend_items.clear();
+  for (const Share& s : shares) w.attend_items.push_back(prepare_attention(w, s, l, adapter));
+  kernels::attend(w.context(), w.attend_items, w.kv_shape());
+  for (const Share& s : shares)
+    if (s.item->scout) s.item->cache->layer(l).rows -= s.T;
 }
 
 std::int64_t first_with_logits(const Share& s) {
@@ -292,11 +300,10 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     tap_hidden(w, shares, l);
     kernels::rms_norm(w.context(), w.xn.data(), w.x.data(), layer.attention_norm, rows, c.hidden,
                       c.norm_epsilon);
-    project(w, w.q.data(), w.xn.data(), rows, layer.q, adapter, false);  // [rows,H·e]
-    project(w, w.k.data(), w.xn.data(), rows, layer.k, adapter, false);  // [rows,G·e]
-    project(w, w.v.data(), w.xn.data(), rows, layer.v, adapter, false);  // [rows,G·e]
+    project(w, w.xn.data(), rows,  // [rows,H·e], [rows,G·e] twice
+            {{w.q.data(), &layer.q}, {w.k.data(), &layer.k}, {w.v.data(), &layer.v}}, adapter, false);
     require_finite_attention(w, l, rows, rows);
-    for (const Share& s : shares) attend_share(w, s, l, adapter);  // [rows,H·e]
+    attend_shares(w, shares, l, adapter);       // [rows,H·e]
     if (all_scout && l + 1 == c.layers) break;  // their queries were the last thing asked for
     finish_layer(w, layer, w.x.data(), w.o.data(), rows, adapter, false);  // [rows,d]
   }

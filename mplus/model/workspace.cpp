@@ -17,6 +17,15 @@ kernels::LinearOptions rows_option(bool batched) {
   return {.rows = batched ? kernels::Rows::batched : kernels::Rows::few};
 }
 
+// Bias and norm of heads, where the architecture has them.
+void finish_projection(Workspace& w, const Projected& p, std::int64_t T) {
+  const std::int64_t width = p.projection->base.rows, e = w.weights().config.head_size;
+  if (p.projection->bias) kernels::add_row(w.context(), p.out, p.projection->bias, T, width);
+  if (p.projection->head_norm)
+    kernels::rms_norm(w.context(), p.out, p.out, p.projection->head_norm, T * width / e, e,
+                      w.weights().config.norm_epsilon);
+}
+
 }  // namespace
 
 std::vector<float> inverse_frequencies(const io::ModelConfig& config, const RopeOptions& options) {
@@ -52,7 +61,7 @@ void Workspace::reserve(std::int64_t rows) {
   for (auto* buffer : {&gate, &up}) sized(*buffer, c.ffn);
   logits.resize(static_cast<std::size_t>(kLogitRows * c.vocab));
   if (!weights_->memory) return;
-  sized(lora, weights_->memory->lora.rank);
+  sized(lora, static_cast<std::int64_t>(kProjections) * weights_->memory->lora.rank);
   sized(query, weights_->memory->d_r);
   sized(query_hidden, 2 * weights_->memory->d_r);
   sized(pool, 1);
@@ -68,8 +77,10 @@ void Workspace::project_bos() {
       const Layer& layer = weights_->layers[static_cast<std::size_t>(l)];
       kernels::rms_norm(*context_, xn.data(), layer.bos, layer.attention_norm, 1, weights_->config.hidden,
                         weights_->config.norm_epsilon);
-      project(*this, const_cast<float*>(bos(l, adapter, 0)), xn.data(), 1, layer.k, adapter, true);
-      project(*this, const_cast<float*>(bos(l, adapter, 1)), xn.data(), 1, layer.v, adapter, true);
+      project(*this, xn.data(), 1,
+              {{const_cast<float*>(bos(l, adapter, 0)), &layer.k},
+               {const_cast<float*>(bos(l, adapter, 1)), &layer.v}},
+              adapter, true);
       require_finite(*this, l, "keys and values of bos", bos(l, adapter, 0), 2 * kv);
     }
   }
@@ -82,22 +93,33 @@ const float* Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t wh
   return bos_.data() + ((set * layers + layer) * 2 + which) * kv;
 }
 
-void project(Workspace& w, float* out, const float* x, std::int64_t T, const Projection& projection,
-             Adapter adapter, bool batched, bool accumulate) {
-  kernels::LinearOptions options = rows_option(batched);
-  options.accumulate = accumulate;
-  kernels::linear(w.context(), out, x, T, projection.base, options);
-  if (const Lora* lora = projection.lora(adapter)) {
-    kernels::linear(w.context(), w.lora.data(), x, T, lora->a, rows_option(batched));
-    options.accumulate = true;
-    options.scale = w.weights().lora_scale;
-    kernels::linear(w.context(), out, w.lora.data(), T, lora->b, options);
+void project(Workspace& w, const float* x, std::int64_t T, std::initializer_list<Projected> outputs,
+             Adapter adapter, bool batched) {
+  MPLUS_CHECK(outputs.size() <= Workspace::kProjections, "{} projections at once", outputs.size());
+  kernels::Product products[2 * Workspace::kProjections];
+  std::size_t n = 0;
+  float* lora_rows = w.lora.data();  // [T, r] for each that has an adapter
+  for (const Projected& p : outputs) {
+    kernels::LinearOptions options = rows_option(batched);
+    options.accumulate = p.accumulate;
+    products[n++] = {.out = p.out, .w = &p.projection->base, .options = options};
+    const Lora* lora = p.projection->lora(adapter);
+    if (!lora) continue;
+    products[n++] = {.out = lora_rows, .w = &lora->a, .options = rows_option(batched)};
+    lora_rows += T * lora->a.rows;
   }
-  const std::int64_t width = projection.base.rows, e = w.weights().config.head_size;
-  if (projection.bias) kernels::add_row(w.context(), out, projection.bias, T, width);
-  if (projection.head_norm)
-    kernels::rms_norm(w.context(), out, out, projection.head_norm, T * width / e, e,
-                      w.weights().config.norm_epsilon);
+  kernels::linear(w.context(), x, T, {products, n});
+  lora_rows = w.lora.data();
+  for (const Projected& p : outputs) {
+    if (const Lora* lora = p.projection->lora(adapter)) {
+      kernels::LinearOptions options = rows_option(batched);
+      options.accumulate = true;
+      options.scale = w.weights().lora_scale;
+      kernels::linear(w.context(), p.out, lora_rows, T, lora->b, options);
+      lora_rows += T * lora->a.rows;
+    }
+    finish_projection(w, p, T);
+  }
 }
 
 void retriever_project(Workspace& w, float* out, const float* xn, std::int64_t T, const RetrieverHead& head,
@@ -136,10 +158,10 @@ void finish_layer(Workspace& w, const Layer& layer, float* x, const float* atten
   residual.accumulate = true;
   kernels::linear(w.context(), x, attention, T, layer.o, residual);                             // [T,d]
   kernels::rms_norm(w.context(), w.xn.data(), x, layer.mlp_norm, T, c.hidden, c.norm_epsilon);  // [T,d]
-  project(w, w.gate.data(), w.xn.data(), T, layer.gate, adapter, batched);                      // [T,F]
-  project(w, w.up.data(), w.xn.data(), T, layer.up, adapter, batched);                          // [T,F]
-  kernels::swiglu(w.context(), w.gate.data(), w.gate.data(), w.up.data(), T * c.ffn);           // [T,F]
-  project(w, x, w.gate.data(), T, layer.down, adapter, batched, /*accumulate=*/true);           // [T,d]
+  project(w, w.xn.data(), T, {{w.gate.data(), &layer.gate}, {w.up.data(), &layer.up}}, adapter,
+          batched);                                                                         // [T,F], [T,F]
+  kernels::swiglu(w.context(), w.gate.data(), w.gate.data(), w.up.data(), T * c.ffn);       // [T,F]
+  project(w, w.gate.data(), T, {{x, &layer.down, /*accumulate=*/true}}, adapter, batched);  // [T,d]
 }
 
 }  // namespace mplus::model

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
 #include "mplus/core/buffer.h"
+#include "mplus/kernels/attention.h"
 #include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/rope.h"
@@ -53,7 +55,7 @@ class Workspace {
   AlignedVector<float> k, v;                // [rows, G·e]
   AlignedVector<float> o;                   // [rows, H·e]
   AlignedVector<float> gate, up;            // [rows, F]
-  AlignedVector<float> lora;                // [rows, r]
+  AlignedVector<float> lora;                // [kProjections, rows, r]
   AlignedVector<float> query;               // [rows, d_r]
   AlignedVector<float> query_hidden;        // [rows, 2·d_r]
   AlignedVector<float> pool;                // [rows]         scouts' shares in one query vector
@@ -62,8 +64,10 @@ class Workspace {
   std::vector<const void*> k_rows, v_rows;  // row pointers for append_rows
 
   std::vector<ReadShare> read_shares;
+  std::vector<kernels::AttendItem> attend_items;
 
   static constexpr std::int64_t kLogitRows = 16;
+  static constexpr std::size_t kProjections = 3;
 
  private:
   const float* bos(std::int64_t layer, Adapter adapter, std::int64_t which) const;
@@ -76,10 +80,16 @@ class Workspace {
   AlignedVector<float> bos_;  // [adapter write/read, L, k/v, kv]
 };
 
-// out[T, out] = x[T, in] · (base + scale·B·A)ᵀ + bias, or += , then its heads normed. `batched`: the bits of
-// a row do not depend on its neighbours.
-void project(Workspace& w, float* out, const float* x, std::int64_t T, const Projection& projection,
-             Adapter adapter, bool batched, bool accumulate = false);
+// out[T, out] = x[T, in] · (base + scale·B·A)ᵀ + bias, or += , then its heads normed.
+struct Projected {
+  float* out = nullptr;
+  const Projection* projection = nullptr;
+  bool accumulate = false;
+};
+// At most Workspace::kProjections of the same x. `batched`: the bits of a row do not depend on its
+// neighbours.
+void project(Workspace& w, const float* x, std::int64_t T, std::initializer_list<Projected> outputs,
+             Adapter adapter, bool batched);
 
 // Retriever projection of normed rows: out[T, d_r].
 void retriever_project(Workspace& w, float* out, const float* xn, std::int64_t T, const RetrieverHead& head,

@@ -176,10 +176,10 @@ void WritePass::run_layer(std::int64_t l) {
   float* x = x_.data();
   place_tail(w, x, shares, l);  // [rows,d]
   kernels::rms_norm(w.context(), w.xn.data(), x, layer.attention_norm, rows, c.hidden,
-                    c.norm_epsilon);                                           // [rows,d]
-  project(w, w.q.data(), w.xn.data(), active, layer.q, Adapter::write, true);  // [active,H·e]
-  project(w, w.k.data(), w.xn.data(), rows, layer.k, Adapter::write, true);    // [rows,G·e]
-  project(w, w.v.data(), w.xn.data(), rows, layer.v, Adapter::write, true);    // [rows,G·e]
+                    c.norm_epsilon);                                                // [rows,d]
+  project(w, w.xn.data(), active, {{w.q.data(), &layer.q}}, Adapter::write, true);  // [active,H·e]
+  project(w, w.xn.data(), rows, {{w.k.data(), &layer.k}, {w.v.data(), &layer.v}}, Adapter::write,
+          true);  // [rows,G·e] twice
   require_finite_attention(w, l, active, rows);
   for (const Share& s : shares) attend_share(w, s, l);                  // [active,H·e]
   finish_layer(w, layer, x, w.o.data(), active, Adapter::write, true);  // [active,d]
@@ -211,8 +211,7 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, const float* hidden
   rows.v.resize(static_cast<std::size_t>(n * kv));
   w.reserve(n);
   kernels::rms_norm(w.context(), w.xn.data(), hidden, weights.attention_norm, n, c.hidden, c.norm_epsilon);
-  project(w, rows.k.data(), w.xn.data(), n, weights.k, adapter, true);
-  project(w, rows.v.data(), w.xn.data(), n, weights.v, adapter, true);
+  project(w, w.xn.data(), n, {{rows.k.data(), &weights.k}, {rows.v.data(), &weights.v}}, adapter, true);
   rows.key.assign(static_cast<std::size_t>(n * d_r), 0.0f);
   if (!weights.key.empty()) retriever_project(w, rows.key.data(), w.xn.data(), n, weights.key, true);
   require_finite(w, layer, "keys of a memory", rows.k.data(), n * kv);

@@ -145,6 +145,31 @@ TEST_P(AttentionTest, BitsOfAQueryDoNotDependOnItsNeighbours) {
   }
 }
 
+// Sessions side by side: each has the bits it has alone, whatever the others' lengths.
+TEST_P(AttentionTest, BitsDoNotDependOnOtherSessions) {
+  ThreadPool pool(3);
+  Context context(pool, Numerics::exact);
+  const KvShape shape{9, 3, 64};
+  std::vector<Operands> sessions;
+  for (const auto& [T, rows] : {std::pair{1, 1}, {1, 700}, {5, 90}, {3, 300}, {0, 4}, {1, 256}, {2, 513}})
+    sessions.emplace_back(T, rows, shape, static_cast<std::uint64_t>(rows));
+  std::vector<std::vector<float>> together;
+  std::vector<AttendItem> items;
+  together.reserve(sessions.size());
+  for (const Operands& o : sessions) {
+    together.emplace_back(static_cast<std::size_t>(o.size()));
+    items.push_back({.out = together.back().data(), .q = o.q.data(), .T = o.T, .cache = o.cache});
+  }
+  attend(context, items, shape);
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const Operands& o = sessions[i];
+    std::vector<float> alone(static_cast<std::size_t>(o.size()));
+    attend(context, alone.data(), o.q.data(), o.T, o.cache, shape);
+    ASSERT_TRUE(same_bits(alone.data(), together[i].data(), o.size())) << "session " << i;
+  }
+  attend(context, {}, shape);
+}
+
 // append_rows is a copy, a rotation of the keys and nothing else.
 TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
   ThreadPool pool(2);

@@ -15,6 +15,11 @@ bool has_minimum(DType t) {
   return t == DType::q4_1 || t == DType::q5_1 || t == DType::q4_k || t == DType::q5_k;
 }
 
+// Whether fast numerics rounds the activations of weights of this type and width.
+bool meets_integers(DType t, std::int64_t inputs) {
+  return is_quantised(t) || (t == DType::i8 && inputs % 32 == 0);
+}
+
 class LinearTest : public IsaTest {};
 MPLUS_FOR_EVERY_ISA(LinearTest);
 
@@ -22,12 +27,11 @@ struct Case {
   std::int64_t T, inputs, outputs;
 };
 
-// What fast numerics may add. A term rounds to int8: half a step of max|x|/127 for each element of a block,
-// and the rounding of the step itself; the second term does the same to what the first left over, computed in
-// f32. A term whose step is below 2^-120 counts as zero.
-double term_error(double largest) {
-  const double step = largest / 127.0;
-  return step < 0x1p-120 ? largest : step * (0.5 + 127.0 * 4.0 * kEpsilon);
+// What fast numerics may add. A block is rounded to multiples of max|x|/16256: half a step for each element,
+// and the rounding of the step itself. A block whose step is below 2^-120 counts as zero.
+double block_error(double largest) {
+  const double step = largest / 16256.0;
+  return step < 0x1p-120 ? largest : step * (0.5 + 16256.0 * 4.0 * kEpsilon);
 }
 
 std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
@@ -36,9 +40,7 @@ std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
     double largest = 0.0;
     for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
       largest = std::max(largest, std::abs(static_cast<double>(x[i])));
-    const double left = term_error(largest);
-    // Near the limit the second step may be rounded down to nothing, or not.
-    const double error = left / 127.0 < 0x1p-119 ? left : term_error(left) + 2.0 * kEpsilon * largest;
+    const double error = block_error(largest);
     for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i) errors[static_cast<std::size_t>(i)] = error;
   }
   return errors;
@@ -80,7 +82,7 @@ void check_case(Context& context, DType dtype, const Case& c, Rows rows, bool ac
   const float scale = accumulate ? 0.37f : 1.0f;
   linear(context, out.data(), x.data(), c.T, w.matrix(),
          {.accumulate = accumulate, .scale = scale, .rows = rows, .out_stride = stride});
-  const bool integer = context.numerics() == Numerics::fast && is_quantised(dtype);
+  const bool integer = context.numerics() == Numerics::fast && meets_integers(dtype, c.inputs);
   for (std::int64_t t = 0; t < c.T; ++t) {
     const float* row = out.data() + t * stride;
     check_row(w, x.data() + t * c.inputs, row, accumulate ? before.data() + t * stride : nullptr, scale,
@@ -151,6 +153,39 @@ TEST_P(LinearTest, OneRowHasTheSameBitsOnAnyThreads) {
       ASSERT_TRUE(same_bits(a.data(), b.data(), 1030)) << dtype_name(dtype);
     }
   }
+}
+
+// Products of one x in one call: each has the bits it has alone.
+TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
+  ThreadPool pool(3);
+  constexpr std::int64_t kInputs = 256;
+  const std::int64_t widths[] = {40, 203, 1, 7, 64, 530};
+  const DType types[] = {DType::q4_1, DType::i8, DType::q6_k, DType::f32, DType::q4_0, DType::q8_0};
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast})
+    for (const Rows rows : {Rows::few, Rows::batched})
+      for (const std::int64_t T : {0, 1, 2, 9, 70}) {
+        Context context(pool, numerics);
+        Random random(21);
+        const std::vector<float> x = random.values(T * kInputs);
+        std::vector<Weights> weights;
+        std::vector<Matrix> matrices;
+        std::vector<std::vector<float>> alone, together;
+        std::vector<Product> products;
+        for (std::size_t i = 0; i < 6; ++i)
+          weights.push_back(random_weights(random, types[i], widths[i], kInputs));
+        for (const Weights& w : weights) matrices.push_back(w.matrix());
+        for (std::size_t i = 0; i < 6; ++i) {
+          alone.push_back(random.values(T * widths[i]));
+          together.push_back(alone.back());
+          const LinearOptions options{.accumulate = i % 2 == 1, .scale = 0.5f, .rows = rows};
+          linear(context, alone.back().data(), x.data(), T, matrices[i], options);
+          products.push_back({.out = together.back().data(), .w = &matrices[i], .options = options});
+        }
+        linear(context, x.data(), T, products);
+        for (std::size_t i = 0; i < 6; ++i)
+          ASSERT_TRUE(same_bits(alone[i].data(), together[i].data(), T * widths[i]))
+              << dtype_name(types[i]) << ", " << T << " rows";
+      }
 }
 
 // Integer dot products at their largest: every product of a block at ±128 * 127.
@@ -252,7 +287,7 @@ TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
   ThreadPool pool(2);
   Context context(pool, Numerics::fast);
   for (const DType dtype : kTypes) {
-    if (!is_quantised(dtype)) continue;
+    if (!meets_integers(dtype, kInputs)) continue;
     Random random(11);
     const Weights w = random_weights(random, dtype, kOutputs, kInputs);
     const std::vector<float> x = random.values(kRows * kInputs);
@@ -262,6 +297,30 @@ TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
     force_isa("neon-i8mm");
     linear(context, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
     EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs)) << dtype_name(dtype);
+  }
+  force_isa(runnable_isas().front());
+}
+
+// With matrix instructions a quantised row has the same bits alone as in a batch: nothing is summed across
+// lanes.
+TEST(Linear, MatrixInstructionsGiveOneRowTheBitsOfABatch) {
+  const std::vector<std::string> names = isas();
+  if (std::ranges::find(names, "neon-i8mm") == names.end()) GTEST_SKIP() << "this machine has no i8mm";
+  constexpr std::int64_t kOutputs = 203, kRows = 9, kInputs = 512;
+  ThreadPool pool(2);
+  Context context(pool, Numerics::fast);
+  force_isa("neon-i8mm");
+  for (const DType dtype : kTypes) {
+    if (!meets_integers(dtype, kInputs)) continue;
+    Random random(12);
+    const Weights w = random_weights(random, dtype, kOutputs, kInputs);
+    const std::vector<float> x = random.values(kRows * kInputs);
+    std::vector<float> together(kRows * kOutputs), alone(kOutputs);
+    linear(context, together.data(), x.data(), kRows, w.matrix());
+    for (std::int64_t t = 0; t < kRows; ++t) {
+      linear(context, alone.data(), x.data() + t * kInputs, 1, w.matrix());
+      EXPECT_TRUE(same_bits(alone.data(), together.data() + t * kOutputs, kOutputs)) << dtype_name(dtype);
+    }
   }
   force_isa(runnable_isas().front());
 }

@@ -103,8 +103,17 @@ void batch_sizes(benchmark::internal::Benchmark* b) {
 void vector_sizes(benchmark::internal::Benchmark* b) {
   b->Args({1, 576, 576})->Args({1, 576, 1536})->Args({1, 1536, 576})->Args({1, 576, 49152})->UseRealTime();
 }
+void k_quant_sizes(benchmark::internal::Benchmark* b) {  // a 1.5B model's
+  for (const std::int64_t T : {1, 8, 256}) b->Args({T, 1536, 8960})->Args({T, 8960, 1536})->UseRealTime();
+}
 void adapter_sizes(benchmark::internal::Benchmark* b) {
-  b->Args({1, 576, 32})->Args({1, 32, 576})->Args({256, 576, 32})->Args({256, 32, 1536})->UseRealTime();
+  b->Args({1, 576, 32})
+      ->Args({1, 32, 576})
+      ->Args({8, 576, 32})
+      ->Args({8, 32, 1536})
+      ->Args({256, 576, 32})
+      ->Args({256, 32, 1536})
+      ->UseRealTime();
 }
 
 BENCHMARK_CAPTURE(bench_linear, f32_exact, DType::f32, Numerics::exact, Rows::batched)->Apply(batch_sizes);
@@ -115,6 +124,9 @@ BENCHMARK_CAPTURE(bench_linear, q4_1_exact, DType::q4_1, Numerics::exact, Rows::
 BENCHMARK_CAPTURE(bench_linear, q4_1_fast, DType::q4_1, Numerics::fast, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q8_0_exact, DType::q8_0, Numerics::exact, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q8_0_fast, DType::q8_0, Numerics::fast, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_k_fast, DType::q4_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
+BENCHMARK_CAPTURE(bench_linear, q5_k_fast, DType::q5_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
+BENCHMARK_CAPTURE(bench_linear, q6_k_fast, DType::q6_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, bf16, DType::bf16, Numerics::fast, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, i8, DType::i8, Numerics::fast, Rows::few)->Apply(adapter_sizes);
 BENCHMARK(bench_attend)

@@ -6,34 +6,46 @@
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
 
-constexpr int kVectors = 4;                                 // of a value row, in registers at once
+constexpr int kVectors = 4;  // of a value row, in registers at once
+constexpr std::int64_t kMixRows = 16;
 constexpr std::int64_t kScoreStep = kDecodeChunk + kLanes;  // floats from a head's scores to the next
 
-MPLUS_INLINE F row_products(const float* a, const float* b, std::int64_t e) {
-  F acc{};
+// Sums of the products of R heads with N keys, lane by lane; both are e floats apart.
+template <int R, int N>
+MPLUS_INLINE void row_products(F (&acc)[R][N], const float* q, const float* keys, std::int64_t e) {
+  const auto add = [&](const auto& vector_at) {
+    F key[N];
+    MPLUS_UNROLL for (int n = 0; n < N; ++n) key[n] = vector_at(keys + n * e);
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      const F head = vector_at(q + r * e);
+      MPLUS_UNROLL for (int n = 0; n < N; ++n) acc[r][n] = fma(head, key[n], acc[r][n]);
+    }
+  };
   std::int64_t i = 0;
-  for (; i + kLanes <= e; i += kLanes) acc = fma(load(a + i), load(b + i), acc);
-  if (i < e) acc = fma(load_partial(a + i, e - i), load_partial(b + i, e - i), acc);
-  return acc;
+  for (; i + kLanes <= e; i += kLanes) add([i](const float* row) { return load(row + i); });
+  if (i < e) add([i, e](const float* row) { return load_partial(row + i, e - i); });
 }
 
-// Four keys at a time, all heads while they are at hand: scores[r * kScoreStep + j].
-void score_rows(float* scores, const float* q, std::int64_t sharing, const float* keys, std::int64_t n,
-                std::int64_t e, float scale) {
+// Four keys at a time, R heads while they are at hand: scores[r * kScoreStep + j].
+template <int R>
+void score_rows(float* scores, const float* q, const float* keys, std::int64_t n, std::int64_t e,
+                float scale) {
   std::int64_t j = 0;
   for (; j + 4 <= n; j += 4) {
     const float* k = keys + j * e;
-    for (std::int64_t i = 0; i < 4 * e; i += 16) prefetch(k + i);
-    for (std::int64_t r = 0; r < sharing; ++r) {
-      const float* head = q + r * e;
-      const F4 four = sum4(row_products(head, k, e), row_products(head, k + e, e),
-                           row_products(head, k + 2 * e, e), row_products(head, k + 3 * e, e));
+    prefetch_rows(k, 4 * e);
+    F acc[R][4] = {};
+    row_products(acc, q, k, e);
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+      const F4 four = sum4(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
       store_bits(scores + r * kScoreStep + j, static_cast<F4>(four * scale));
     }
   }
-  for (; j < n; ++j)
-    for (std::int64_t r = 0; r < sharing; ++r)
-      scores[r * kScoreStep + j] = sum4(row_products(q + r * e, keys + j * e, e), F{}, F{}, F{})[0] * scale;
+  for (; j < n; ++j) {
+    F acc[R][1] = {};
+    row_products(acc, q, keys + j * e, e);
+    for (int r = 0; r < R; ++r) scores[r * kScoreStep + j] = sum4(acc[r][0], F{}, F{}, F{})[0] * scale;
+  }
 }
 
 // Weights relative to the chunk's maximum; the scores are padded to whole vectors with -infinity.
@@ -52,14 +64,19 @@ void soften(float* scores, std::int64_t n, float& maximum, float& total) {
   total = sum(sums);
 }
 
-// out[r][i…] = Σ_j weights[r][j] * values[j][i…] for R heads and V vectors; the last may be partial.
+// out[r][i…] += Σ_j weights[r][j] * values[j][i…] for R heads and V vectors; the last may be partial.
 template <int R, int V>
 MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, const float* values,
                       std::int64_t n, std::int64_t e, std::int64_t partial) {
-  F acc[R][V] = {};
+  F acc[R][V];
+  MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+    MPLUS_UNROLL for (int v = 0; v < V; ++v) {
+      const float* from = out + r * out_step + v * kLanes;
+      acc[r][v] = v == V - 1 && partial != 0 ? load_partial(from, partial) : load(from);
+    }
+  }
   for (std::int64_t j = 0; j < n; ++j) {
     const float* row = values + j * e;
-    MPLUS_UNROLL for (int i = 0; i < V * kLanes; i += 16) prefetch(row + i);
     F value[V];
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
       value[v] =
@@ -78,14 +95,22 @@ MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, c
   }
 }
 
+// A few rows at a time, so that the parts of a row follow each other while it is at hand.
 template <int R>
 void mix_values(float* out, std::int64_t out_step, const float* weights, const float* values, std::int64_t n,
                 std::int64_t e) {
-  std::int64_t i = 0;
-  for (; i + kVectors * kLanes <= e; i += kVectors * kLanes)
-    mix<R, kVectors>(out + i, out_step, weights, values + i, n, e, 0);
-  for (; i < e; i += kLanes)
-    mix<R, 1>(out + i, out_step, weights, values + i, n, e, e - i < kLanes ? e - i : 0);
+  for (int r = 0; r < R; ++r)
+    for (std::int64_t i = 0; i < e; ++i) out[r * out_step + i] = 0.0f;
+  for (std::int64_t j = 0; j < n; j += kMixRows) {
+    const std::int64_t count = min_of(kMixRows, n - j);
+    const float* rows = values + j * e;
+    prefetch_rows(rows, count * e);
+    std::int64_t i = 0;
+    for (; i + kVectors * kLanes <= e; i += kVectors * kLanes)
+      mix<R, kVectors>(out + i, out_step, weights + j, rows + i, count, e, 0);
+    for (; i < e; i += kLanes)
+      mix<R, 1>(out + i, out_step, weights + j, rows + i, count, e, e - i < kLanes ? e - i : 0);
+  }
 }
 
 }  // namespace
@@ -102,14 +127,17 @@ void attend_chunk(const AttendJob& job, std::int64_t t, std::int64_t group, std:
   const std::int64_t n = min_of(kDecodeChunk, seen - j0);
   const std::int64_t at = (group * job.capacity + j0) * e;
   float* scores = reinterpret_cast<float*>(scratch);
-  score_rows(scores, job.q + (t * job.heads + group * sharing) * e, sharing, job.keys + at, n, e, job.scale);
-  for (std::int64_t r = 0; r < sharing; ++r)
-    soften(scores + r * kScoreStep, n, partial[r * step + e], partial[r * step + e + 1]);
+  const float* q = job.q + (t * job.heads + group * sharing) * e;
+  const auto heads = [&]<int R>(std::int64_t r) {
+    float* weights = scores + r * kScoreStep;
+    score_rows<R>(weights, q + r * e, job.keys + at, n, e, job.scale);
+    for (std::int64_t i = 0; i < R; ++i)
+      soften(weights + i * kScoreStep, n, partial[(r + i) * step + e], partial[(r + i) * step + e + 1]);
+    mix_values<R>(partial + r * step, step, weights, job.values + at, n, e);
+  };
   std::int64_t r = 0;
-  for (; r + 3 <= sharing; r += 3)
-    mix_values<3>(partial + r * step, step, scores + r * kScoreStep, job.values + at, n, e);
-  for (; r < sharing; ++r)
-    mix_values<1>(partial + r * step, step, scores + r * kScoreStep, job.values + at, n, e);
+  for (; r + 3 <= sharing; r += 3) heads.template operator()<3>(r);
+  for (; r < sharing; ++r) heads.template operator()<1>(r);
 }
 
 // partials: [chunks, H/G, e + 2]; merged in the order of the chunks, whoever computed them.

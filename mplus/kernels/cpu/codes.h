@@ -1,6 +1,6 @@
-// Weights as codes: 32 integers of at most six bits with one scale (or one for each half), and a minimum
-// where the type has one. What the newer quantised types have in common, whatever their blocks look like.
-// Types without a minimum have signed codes.
+// Weights as codes: 32 integers with one scale (or one for each half), and a minimum where the type has one.
+// What the types that meet integer activations have in common, whatever their blocks look like. Types without
+// a minimum have signed codes. Rows of i8 are blocks of 32 bytes with one scale for all.
 #pragma once
 
 #include "mplus/core/dtype.h"
@@ -9,11 +9,20 @@
 namespace mplus::kernels::MPLUS_ISA {
 
 constexpr bool has_codes(DType t) { return t >= DType::q5_0; }
+constexpr bool has_bytes(DType t) { return t == DType::q8_0 || t == DType::i8; }  // codes of eight bits
 constexpr bool has_minimum(DType t) {
   return t == DType::q4_1 || t == DType::q5_1 || t == DType::q4_k || t == DType::q5_k;
 }
 constexpr bool has_half_scales(DType t) { return t == DType::q6_k; }  // 16 elements each
 constexpr bool is_k_quant(DType t) { return t >= DType::q4_k; }
+
+constexpr std::int64_t stored_elements(DType t) { return t == DType::i8 ? kQuantBlock : block_elements(t); }
+constexpr std::int64_t stored_bytes(DType t) {
+  return t == DType::i8 ? kQuantBlock : static_cast<std::int64_t>(block_bytes(t));
+}
+
+// What a tile's codes are too large by.
+constexpr std::int32_t code_offset(DType t) { return has_bytes(t) ? kByteOffset : t == DType::q4_0 ? 8 : 0; }
 
 // The block of 32 with number b begins here, or is part of what begins here.
 template <DType kType>

@@ -10,8 +10,6 @@
 
 namespace mplus::kernels::MPLUS_ISA {
 
-MPLUS_INLINE void arrange(LaneCodes&) {}  // codes are used as they were packed
-
 // dot += w · (word kWord of a row's block), in every lane.
 template <int kWord, DType kType>
 MPLUS_INLINE I dot_word(I dot, I w, const std::int8_t* q) {
@@ -21,16 +19,14 @@ MPLUS_INLINE I dot_word(I dot, I w, const std::int8_t* q) {
   std::int32_t word;
   __builtin_memcpy(&word, q + 4 * kWord, 4);
   if constexpr (has_codes(kType) && !has_minimum(kType)) return dot4_signed(dot, w, splat(word));
-  return kType == DType::q8_0 ? dot4(dot, w, splat(word)) : dot4_nibbles(dot, w, splat(word));
+  return has_bytes(kType) ? dot4(dot, w, splat(word)) : dot4_nibbles(dot, w, splat(word));
 #endif
 }
 
-// The dot products of one block with R rows, in step: R chains hide the latency of one.
-template <int R, DType kType, int... kWords>
-MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* bias,
+// dot += the products of some words of a block with R rows, in step: R chains hide the latency of one.
+template <DType kType, int R, int... kWords>
+MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* q,
                            std::integer_sequence<int, kWords...>) {
-  MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] =
-      kType == DType::q8_0 || kType == DType::q4_0 ? splat(bias[r]) : I{};
   const auto add_word = [&]<int kWord>() {
     MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] =
         dot_word<kWord, kType>(dot[r], words[kWord], q + 32 * r);
@@ -38,13 +34,46 @@ MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* 
   (add_word.template operator()<kWords>(), ...);
 }
 
+// Both terms of the rows' block; q: the first row's first.
+template <DType kType, int R, class Words>
+MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* sums,
+                            Words chosen) {
+  MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] = I{};
+  dot_rows<kType>(dot, words, q, chosen);
+  MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+    dot[r] = dot[r] << kTermBits;
+    if constexpr (code_offset(kType) != 0) dot[r] = dot[r] - splat(sums[r]) * code_offset(kType);
+  }
+  dot_rows<kType>(dot, words, q + kTileRowsI8 * 32, chosen);
+}
+
 // The words of a block's halves, where each has a scale of its own.
 using FirstWords = std::integer_sequence<int, 0, 1, 2, 3>;
 using LastWords = std::integer_sequence<int, 4, 5, 6, 7>;
+using AllWords = std::make_integer_sequence<int, 8>;
 
 template <int R>
 MPLUS_INLINE void add_scaled(F* acc, const I (&dot)[R], F scale, const float* scales) {
   MPLUS_UNROLL for (int r = 0; r < R; ++r) acc[r] = fma(to_float(dot[r]), scale * scales[2 * r], acc[r]);
+}
+
+// One block of R rows.
+template <int R, DType kType>
+MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, const std::int8_t* q,
+                            const float* scales, const std::int32_t* sums) {
+  I dot[R];
+  if constexpr (has_half_scales(kType)) {
+    dot_terms<kType>(dot, words, q, sums, FirstWords{});
+    add_scaled(acc, dot, w.scale, scales);
+    dot_terms<kType>(dot, words, q, sums, LastWords{});
+    add_scaled(acc, dot, w.second, scales);
+    return;
+  }
+  dot_terms<kType>(dot, words, q, sums, AllWords{});
+  add_scaled(acc, dot, w.scale, scales);
+  if constexpr (has_minimum(kType)) {
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) acc[r] = fma(w.second, splat(scales[2 * r + 1]), acc[r]);
+  }
 }
 
 // M rows from t on against one panel: acc[m] are the sums of row t + m, before the job's scale.
@@ -53,34 +82,19 @@ MPLUS_INLINE void sum_rows(F (&acc)[M], const LinearJob& job, const LaneCodes* w
   constexpr int kTogether = std::min(M, 4);
   const QuantisedRows& x = job.quantised;
   const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t first = t / x.group * blocks * kTerms * x.group + t % x.group;
-  const std::int8_t* q = x.q + first * 32;
-  const float* scales = x.scales + first * 2;
-  const std::int32_t* bias = x.bias + first;
+  const std::int64_t before = t / x.group * blocks * x.group, within = t % x.group;
+  const std::int8_t* q = x.q + (before * kTerms + within) * 32;
+  const float* scales = x.scales + (before + within) * 2;
+  const std::int32_t* sums = x.sums + before + within;
   for (std::int64_t b = 0; b < blocks; ++b) {
     I words[8];
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
-    for (std::int64_t term = 0; term < kTerms; ++term) {
-      MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
-        I dot[kTogether];
-        if constexpr (has_half_scales(kType)) {
-          dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, FirstWords{});
-          add_scaled(acc + m, dot, w[b].scale, scales + 2 * m);
-          dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, LastWords{});
-          add_scaled(acc + m, dot, w[b].second, scales + 2 * m);
-          continue;
-        }
-        dot_rows<kTogether, kType>(dot, words, q + m * 32, bias + m, std::make_integer_sequence<int, 8>{});
-        MPLUS_UNROLL for (int r = 0; r < kTogether; ++r) {
-          F& to = acc[m + r];
-          to = fma(to_float(dot[r]), w[b].scale * scales[2 * (m + r)], to);
-          if constexpr (has_minimum(kType)) to = fma(w[b].second, splat(scales[2 * (m + r) + 1]), to);
-        }
-      }
-      q += kTileRowsI8 * 32;
-      scales += kTileRowsI8 * 2;
-      bias += kTileRowsI8;
+    MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
+      add_block<kTogether, kType>(acc + m, words, w[b], q + m * 32, scales + 2 * m, sums + m);
     }
+    q += kTerms * kTileRowsI8 * 32;
+    scales += kTileRowsI8 * 2;
+    sums += kTileRowsI8;
   }
 }
 

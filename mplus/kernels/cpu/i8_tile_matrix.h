@@ -9,68 +9,86 @@
 
 namespace mplus::kernels::MPLUS_ISA {
 
-// Of every two words, the first comes to hold eight columns of outputs 0 and 1, the second of outputs 2
-// and 3.
-MPLUS_INLINE void arrange(LaneCodes& block) {
-  MPLUS_UNROLL for (int k = 0; k < 8; k += 2) {
-    const int32x4_t low = raw(block.words[k]), high = raw(block.words[k + 1]);
-    block.words[k] = ints(vzip1q_s32(low, high));
-    block.words[k + 1] = ints(vzip2q_s32(low, high));
-  }
+// Loads and products stay in the order they are written in: left to itself, g++ begins all products of a tile
+// at once and then lacks registers for them.
+MPLUS_INLINE I load_in_order(const void* p) {
+  I v;
+  asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*static_cast<const I*>(p)));
+  return v;
+}
+MPLUS_INLINE void multiply_add(I& acc, I x, I w) {
+  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(x), "w"(w));
 }
 
-// Lanes: outputs a and b of the pair's first row, then of its second.
-struct PairDots {
-  I outputs01;
-  I outputs23;
+// Of two rows; lanes: outputs 0 and 1 (2 and 3) of the first row, then of the second.
+template <class V>
+struct PairOf {
+  V outputs01 = {};
+  V outputs23 = {};
 };
 
-// Columns 8 kFirst … 8 kLast - 1 of one block and term; x: the pair's 64 bytes.
-template <int kFirst, int kLast>
-MPLUS_INLINE PairDots dot_pair(I start, const I (&words)[8], const std::int8_t* x) {
-  int32x4_t low = raw(start), high = raw(start);
-  MPLUS_UNROLL for (int k = kFirst; k < kLast; ++k) {
-    const auto columns = load_bits<int8x16_t>(x + 16 * k);
-    low = vmmlaq_s32(low, columns, bytes(words[2 * k]));
-    high = vmmlaq_s32(high, columns, bytes(words[2 * k + 1]));
-  }
-  return {ints(low), ints(high)};
-}
-
-// What belongs to outputs 0 and 1, and to 2 and 3, for both rows of a pair.
-struct OutputPairs {
-  F outputs01;
-  F outputs23;
-};
-MPLUS_INLINE OutputPairs output_pairs(F v) {
+// What belongs to a panel's outputs, for both rows of a pair.
+MPLUS_INLINE PairOf<F> for_both_rows(F v) {
   const auto wide = reinterpret_cast<float64x2_t>(v);
   return {reinterpret_cast<F>(vdupq_laneq_f64(wide, 0)), reinterpret_cast<F>(vdupq_laneq_f64(wide, 1))};
 }
 
-MPLUS_INLINE void add_scaled(OutputPairs& acc, const PairDots& dots, const OutputPairs& scale, F row_scales) {
+inline constexpr std::int64_t kTermStep = std::int64_t{kTileRowsI8} * 32;  // bytes from a term to the next
+
+// Columns 8 kFirst … 8 kLast - 1 of one block with all pairs of rows, both terms. x: the first pair's bytes.
+template <int kFirst, int kLast, int kPairs>
+MPLUS_INLINE void dot_pairs(PairOf<I> (&dots)[kPairs], const I (&words)[8], const std::int8_t* x) {
+  MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) dots[p] = {};
+  MPLUS_UNROLL for (int term = 0; term < kTerms; ++term) {
+    MPLUS_UNROLL for (int p = 0; p < kPairs && term > 0; ++p) {
+      dots[p] = {dots[p].outputs01 << kTermBits, dots[p].outputs23 << kTermBits};
+    }
+    MPLUS_UNROLL for (int k = kFirst; k < kLast; ++k) {
+      MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
+        const I columns = load_in_order(x + term * kTermStep + 64 * p + 16 * k);
+        multiply_add(dots[p].outputs01, columns, words[2 * k]);
+        multiply_add(dots[p].outputs23, columns, words[2 * k + 1]);
+      }
+    }
+  }
+}
+
+MPLUS_INLINE void add_scaled(PairOf<F>& acc, const PairOf<I>& dots, const PairOf<F>& scale, F row_scales) {
   acc.outputs01 = fma(to_float(dots.outputs01), scale.outputs01 * row_scales, acc.outputs01);
   acc.outputs23 = fma(to_float(dots.outputs23), scale.outputs23 * row_scales, acc.outputs23);
 }
 
-// One block and term of a pair of rows.
-template <DType kType>
-MPLUS_INLINE void add_pair(OutputPairs& acc, const I (&words)[8], const OutputPairs& scale,
-                           const OutputPairs& second, const std::int8_t* x, const float* scales,
-                           const std::int32_t* bias) {
-  const float32x4_t both =
-      raw(load(scales));  // scale and its share of the minimum: of one row, then of the other
-  const F row_scales = floats(vtrn1q_f32(both, both));
-  if constexpr (has_half_scales(kType)) {
-    add_scaled(acc, dot_pair<0, 2>(I{}, words, x), scale, row_scales);
-    add_scaled(acc, dot_pair<2, 4>(I{}, words, x), second, row_scales);
-    return;
+// One block of all pairs. scales and totals: of the first row; a row's scale and its share of the minimum
+// follow each other.
+template <DType kType, int kPairs>
+MPLUS_INLINE void add_block(PairOf<F> (&sums)[kPairs], const LaneCodes& w, const std::int8_t* x,
+                            const float* scales, const std::int32_t* totals) {
+  constexpr int kFirstHalf = has_half_scales(kType) ? 2 : 4;
+  I words[8];
+  MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = load_in_order(&w.words[k]);
+  PairOf<I> dots[kPairs];
+  dot_pairs<0, kFirstHalf>(dots, words, x);
+  const PairOf<F> scale = for_both_rows(w.scale), second = for_both_rows(w.second);
+  MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
+    const float32x4_t both = raw(load(scales + 4 * p));
+    if constexpr (code_offset(kType) != 0) {
+      const I rows{totals[2 * p], totals[2 * p], totals[2 * p + 1], totals[2 * p + 1]};
+      const I excess = rows * code_offset(kType);
+      dots[p] = {dots[p].outputs01 - excess, dots[p].outputs23 - excess};
+    }
+    add_scaled(sums[p], dots[p], scale, floats(vtrn1q_f32(both, both)));
+    if constexpr (has_minimum(kType)) {
+      const F row_minima = floats(vtrn2q_f32(both, both));
+      sums[p].outputs01 = fma(second.outputs01, row_minima, sums[p].outputs01);
+      sums[p].outputs23 = fma(second.outputs23, row_minima, sums[p].outputs23);
+    }
   }
-  const I start = kType == DType::q4_0 ? I{bias[0], bias[0], bias[1], bias[1]} : I{};
-  add_scaled(acc, dot_pair<0, 4>(start, words, x), scale, row_scales);
-  if constexpr (has_minimum(kType)) {
-    const F row_minima = floats(vtrn2q_f32(both, both));
-    acc.outputs01 = fma(second.outputs01, row_minima, acc.outputs01);
-    acc.outputs23 = fma(second.outputs23, row_minima, acc.outputs23);
+  if constexpr (has_half_scales(kType)) {
+    dot_pairs<2, 4>(dots, words, x);
+    MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
+      const float32x4_t both = raw(load(scales + 4 * p));
+      add_scaled(sums[p], dots[p], second, floats(vtrn1q_f32(both, both)));
+    }
   }
 }
 
@@ -81,23 +99,16 @@ MPLUS_INLINE void sum_rows(F (&acc)[M], const LinearJob& job, const LaneCodes* w
   constexpr int kPairs = (M + 1) / 2;
   const QuantisedRows& x = job.quantised;
   const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t first = t / x.group * blocks * kTerms * x.group + t % x.group;
-  const std::int8_t* q = x.q + first * 32;
-  const float* scales = x.scales + first * 2;
-  const std::int32_t* bias = x.bias + first;
-  OutputPairs sums[kPairs] = {};
+  const std::int64_t before = t / x.group * blocks * x.group, within = t % x.group;
+  const std::int8_t* q = x.q + (before * kTerms + within) * 32;
+  const float* scales = x.scales + (before + within) * 2;
+  const std::int32_t* totals = x.sums + before + within;
+  PairOf<F> sums[kPairs];
   for (std::int64_t b = 0; b < blocks; ++b) {
-    I words[8];
-    MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
-    const OutputPairs scale = output_pairs(w[b].scale), second = output_pairs(w[b].second);
-    for (std::int64_t term = 0; term < kTerms; ++term) {
-      MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
-        add_pair<kType>(sums[p], words, scale, second, q + 64 * p, scales + 4 * p, bias + 2 * p);
-      }
-      q += kTileRowsI8 * 32;
-      scales += kTileRowsI8 * 2;
-      bias += kTileRowsI8;
-    }
+    add_block<kType>(sums, w[b], q, scales, totals);
+    q += kTerms * kTermStep;
+    scales += kTileRowsI8 * 2;
+    totals += kTileRowsI8;
   }
   MPLUS_UNROLL for (int m = 0; m < M; ++m) {
     const auto a = reinterpret_cast<float64x2_t>(sums[m / 2].outputs01);

@@ -9,18 +9,18 @@ namespace {
 
 template <DType kType>
 void pack_codes(float* out, const std::byte* base, I offsets, std::int64_t inputs) {
-  for (std::int64_t b = 0; b < inputs / 32; ++b) {
-    const LaneCodes block = lane_codes<kType>(base, offsets, b);
-    for (int k = 0; k < 8; ++k) {
-      const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
-      MPLUS_UNROLL for (int j = 0; j < 4; ++j) {
-        F value = scale * to_float((block.words[k] << (24 - 8 * j)) >> 24);
-        if constexpr (has_minimum(kType)) value = value + block.second;
-        store(out, value);
-        out += kPanel;
-      }
-    }
-  }
+  for_lane_blocks<kType, Order::lanes>(
+      {base, offsets, F{}}, inputs, [&](std::int64_t, const LaneCodes& block) {
+        for (int k = 0; k < 8; ++k) {
+          const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
+          MPLUS_UNROLL for (int j = 0; j < 4; ++j) {
+            F value = scale * to_float((block.words[k] << (24 - 8 * j)) >> 24);
+            if constexpr (has_minimum(kType)) value = value + block.second;
+            store(out, value);
+            out += kPanel;
+          }
+        }
+      });
 }
 
 // Lanes past the last row repeat it; their results are not stored.

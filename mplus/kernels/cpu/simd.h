@@ -61,11 +61,18 @@ MPLUS_INLINE void store_partial(float* p, F v, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 }
 
-// How far ahead of their use weights, keys and values are asked for: streams from memory are what decoding
-// waits for, and processors give up on them at page borders.
+// How far ahead of their use weights are asked for: streams from memory are what decoding waits for, and
+// processors give up on them at page borders.
 inline constexpr std::int64_t kPrefetchBytes = 4096;
 MPLUS_INLINE void prefetch(const void* p) {
   __builtin_prefetch(static_cast<const std::byte*>(p) + kPrefetchBytes);
+}
+// The same for n floats of keys and values. A Neoverse V1 follows them better alone: asked, it takes half as
+// long again.
+MPLUS_INLINE void prefetch_rows([[maybe_unused]] const float* p, [[maybe_unused]] std::int64_t n) {
+#if !defined(MPLUS_ISA_NEON)
+  for (std::int64_t i = 0; i < n; i += 16) prefetch(p + i);
+#endif
 }
 
 template <class T>

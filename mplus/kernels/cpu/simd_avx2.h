@@ -49,6 +49,10 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
   const __m128i words = low_words(v & 0xff);
   _mm_storeu_si64(p, _mm_packus_epi16(words, words));
 }
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
+  narrow_i8(p, a);
+  narrow_i8(p + kLanes, b);
+}
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, low_words(v)); }
 MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 MPLUS_INLINE F half_to_float(I h) { return _mm256_cvtph_ps(low_words(h)); }

@@ -35,6 +35,10 @@ MPLUS_INLINE I widen_u8(const void* p) { return ints(_mm512_cvtepu8_epi32(load_b
 MPLUS_INLINE I widen_i8(const void* p) { return ints(_mm512_cvtepi8_epi32(load_bits<__m128i>(p))); }
 MPLUS_INLINE I widen_u16(const void* p) { return ints(_mm512_cvtepu16_epi32(load_bits<__m256i>(p))); }
 MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) { store_bits(p, _mm512_cvtepi32_epi8(raw(v))); }
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
+  narrow_i8(p, a);
+  narrow_i8(p + kLanes, b);
+}
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, _mm512_cvtepi32_epi16(raw(v))); }
 MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 MPLUS_INLINE F half_to_float(I h) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw(h))); }

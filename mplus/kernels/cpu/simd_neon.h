@@ -57,6 +57,9 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
   const std::uint32_t word = vget_lane_u32(vreinterpret_u32_s8(narrow), 0);
   __builtin_memcpy(p, &word, 4);
 }
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
+  store_bits(p, vmovn_s16(vcombine_s16(vmovn_s32(raw(a)), vmovn_s32(raw(b)))));
+}
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, vmovn_s32(raw(v))); }
 MPLUS_INLINE float half_scalar(std::uint16_t h) {
   return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);

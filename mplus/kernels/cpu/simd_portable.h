@@ -53,6 +53,10 @@ MPLUS_INLINE I widen_u16(const void* p) {
 MPLUS_INLINE void narrow_i8(std::int8_t* p, I v) {
   for (int lane = 0; lane < 4; ++lane) p[lane] = static_cast<std::int8_t>(v[lane]);
 }
+MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
+  narrow_i8(p, a);
+  narrow_i8(p + kLanes, b);
+}
 MPLUS_INLINE void narrow_u16(void* p, I v) {
   std::uint16_t h[4];
   for (int lane = 0; lane < 4; ++lane) h[lane] = static_cast<std::uint16_t>(v[lane]);

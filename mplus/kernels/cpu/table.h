@@ -12,19 +12,20 @@
 
 namespace mplus::kernels {
 
-// Activations rounded to int8 in blocks of 32, and what that leaves over rounded once more: x ≈ scale * q +
-// scale' * q'. One term alone costs a small model some 0.05 nats a token, two are as good as f32 here. The
-// terms of a block follow each other, and blocks of `group` neighbouring rows lie together, so that a tile of
-// rows is one stream: term m of block b of row t stands at ((t / group) * i/32 * kTerms + b * kTerms + m) *
-// group + t % group (its bytes; in pairs of rows where the instruction set multiplies matrices:
-// quantise.cpp). `bias` is what an integer dot product starts from, to undo the offset that this instruction
-// set stores weights with.
+// Activations as integers of fifteen bits in blocks of 32, x ≈ scale * (128 * q + q'), both terms int8: their
+// dot products are one integer before any of them meets a scale. One term alone costs a small model some 0.05
+// nats a token, two are as good as f32 here. The terms of a block follow each other, and blocks of `group`
+// neighbouring rows lie together, so that a tile of rows is one stream: block b of row t has number
+// ((t / group) * i/32 + b) * group + t % group, and of its terms, m stands at ((t / group) * i/32 * kTerms +
+// b * kTerms + m) * group + t % group (in pairs of rows where the instruction set multiplies matrices:
+// quantise.cpp). `sums` undo the offset that an instruction set stores weights with.
 inline constexpr std::int64_t kTerms = 2;
+inline constexpr int kTermBits = 7;  // the second term is in units of 2^-7 of the first
 
 struct QuantisedRows {
   std::int8_t* q = nullptr;      // 32 a term
-  float* scales = nullptr;       // two a term: scale, and scale * Σq
-  std::int32_t* bias = nullptr;  // one a term
+  float* scales = nullptr;       // two a block: scale, and scale * Σ(128 q + q')
+  std::int32_t* sums = nullptr;  // one a block: Σ(128 q + q')
   std::int64_t group = 1;
 };
 
