@@ -26,7 +26,7 @@ MPLUS_INLINE I dot_outputs(const I (&words)[8], const std::int8_t* x) {
 template <DType kType>
 MPLUS_INLINE void vector_rows(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
   constexpr std::int64_t kBytes = stored_bytes(kType) * kQuantBlock / stored_elements(kType);
-  constexpr std::int64_t kEvery = kBytes > 32 ? 1 : kBytes > 24 ? 2 : 3;  // blocks in a cache line, about
+  constexpr std::int64_t kEvery = kBytes > 40 ? 1 : kBytes > 24 ? 2 : 3;  // blocks in a cache line, about
   const QuantisedRows& x = job.quantised;
   for (std::int64_t row = row0; row < row1; row += kLanes) {
     const LaneRows rows = lane_rows(job, row, row1);
