@@ -1,19 +1,16 @@
-// The one reference statement of what stored numbers mean. Kernels may be faster, never different; the
-// trainer reads its base weights through here.
+// Stored tensors as floats (what a row means stands in core/dequantise.h), and the order of a head's rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/dequantise.h"
 #include "mplus/io/weights/tensor.h"
 
 namespace mplus::io {
 
-// One row as floats, out[w.cols]. Any dtype of Matrix; an i8 row is multiplied by its entry of row_scales
-// where there is one. i64 and i32 are rounded to the nearest float.
-void dequantise_row(float* out, const Matrix& w, std::int64_t row);
+using mplus::dequantise_row;
 
 std::vector<float> dequantise(const Tensor& tensor);  // row-major, all elements
 
