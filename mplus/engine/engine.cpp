@@ -24,6 +24,7 @@ Engine::Engine(const EngineOptions& options)
       weights_(model::load_weights(options.files)),
       runner_(std::make_unique<Runner>(weights_, RunnerOptions{.threads = options.threads,
                                                                .numerics = options.numerics,
+                                                               .device = options.device,
                                                                .rope = options.rope,
                                                                .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),

@@ -21,6 +21,7 @@ struct EngineOptions {
   model::ModelFiles files;
   int threads = 0;  // 0: the cores this process may use
   kernels::Numerics numerics = kernels::Numerics::fast;
+  Device device = {};  // throws unsupported where the program was built without it
   model::MemoryOptions memory;
   model::RopeOptions rope;
   std::int64_t write_layers = 0;  // of RunnerOptions

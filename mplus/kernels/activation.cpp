@@ -1,11 +1,31 @@
 #include "mplus/kernels/activation.h"
 
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
 namespace mplus::kernels {
 namespace {
 constexpr std::int64_t kExpCost = 4;  // of an exponential beside an addition
+}
+
+void swiglu(Context& context, Tensor out, ConstTensor gate, ConstTensor up) {
+  check_floats(context, {out, gate, up});
+  check_same_shape(out, gate);
+  check_same_shape(out, up);
+  context.backend().swiglu(context, out, gate, up);
+}
+
+void silu(Context& context, Tensor x) {
+  check_floats(context, {x});
+  context.backend().silu(context, x);
+}
+
+void add_row(Context& context, Tensor x, ConstTensor row) {
+  check_floats(context, {x, row});
+  check_matrix(x, row.elements());
+  context.backend().add_row(context, x, row);
 }
 
 void swiglu(Context& context, float* out, const float* gate, const float* up, std::int64_t n) {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/check.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
@@ -111,6 +112,23 @@ void attend_many(Context& context, const AttendJob& job) {
 }
 
 }  // namespace
+
+void attend(Context& context, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape) {
+  check_floats(context, {out, q});
+  check_matrix(q, shape.heads * shape.head_size);
+  check_same_shape(out, q);
+  attend(context, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
+}
+
+void attention_weights(Context& context, Tensor out, ConstTensor q, const KvCache& cache,
+                       const KvShape& shape) {
+  check_floats(context, {out, q});
+  check_matrix(q, shape.heads * shape.head_size);
+  MPLUS_CHECK(out.dimensions == 3 && out.size(0) == shape.heads && out.size(1) == q.size(0) &&
+                  out.size(2) == cache.rows,
+              "weights [{}, {}, {}]", out.size(0), out.size(1), out.size(2));
+  attention_weights(context, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
+}
 
 void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape) {

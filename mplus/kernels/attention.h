@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <span>
 
+#include "mplus/core/tensor.h"
 #include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
 
 namespace mplus::kernels {
 
 // out[T, H*e] from q[T, H*e]; works block by block, nothing of size [T, rows] is kept.
+void attend(Context& context, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
 void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape);
 
@@ -26,6 +28,8 @@ struct AttendItem {
 void attend(Context& context, std::span<const AttendItem> items, const KvShape& shape);
 
 // The softmax weights themselves, out[H, T, rows], zero where a query may not look. For inspection; slow.
+void attention_weights(Context& context, Tensor out, ConstTensor q, const KvCache& cache,
+                       const KvShape& shape);
 void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
                        const KvShape& shape);
 

@@ -1,6 +1,7 @@
 #include "mplus/kernels/context.h"
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
 
 namespace mplus::kernels {
 namespace {
@@ -15,8 +16,12 @@ std::byte* grown(AlignedVector<std::byte>& arena, std::size_t size_bytes) {
 
 }  // namespace
 
-Context::Context(ThreadPool& pool, Numerics numerics)
-    : pool_(pool), numerics_(numerics), arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
+Context::Context(ThreadPool& pool, Numerics numerics, Device device)
+    : pool_(pool),
+      numerics_(numerics),
+      device_(device),
+      backend_(device.is_cpu() ? &cpu_backend() : &cuda_backend(device)),
+      arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
 
 std::byte* Context::scratch(int worker, std::size_t size_bytes) {
   MPLUS_CHECK(worker >= 0 && worker < pool_.size(), "worker {} of {}", worker, pool_.size());

@@ -1,5 +1,5 @@
-// What every operation needs beside its tensors: the threads, the numerics, and scratch memory that is kept
-// between calls. One Context per engine; one thread at a time may use it.
+// What every operation needs beside its tensors: a device, the threads, the numerics, and scratch memory that
+// is kept between calls. One Context per engine; one thread at a time may use it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mplus/core/buffer.h"
+#include "mplus/core/device.h"
 #include "mplus/core/thread_pool.h"
 
 namespace mplus::kernels {
@@ -17,12 +18,17 @@ namespace mplus::kernels {
 // fifteen bits in blocks of 32, with exact integer dot products inside a block.
 enum class Numerics : std::uint8_t { exact, fast };
 
+class Backend;
+
 class Context {
  public:
-  Context(ThreadPool& pool, Numerics numerics);
+  // Throws unsupported where this program has nothing for the device.
+  Context(ThreadPool& pool, Numerics numerics, Device device = {});
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  Device device() const { return device_; }
+  const Backend& backend() const { return *backend_; }
   ThreadPool& pool() { return pool_; }
   Numerics numerics() const { return numerics_; }
 
@@ -36,6 +42,8 @@ class Context {
  private:
   ThreadPool& pool_;
   Numerics numerics_;
+  Device device_;
+  const Backend* backend_;
   std::vector<AlignedVector<std::byte>> arenas_;  // [threads + 1]; the last is the shared one
 };
 

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
@@ -107,6 +109,23 @@ void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
 }
 
 }  // namespace
+
+void linear(Context& context, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options) {
+  const LinearOutput output{out, &w, options};
+  linear(context, x, {&output, 1});
+}
+
+void linear(Context& context, ConstTensor x, std::span<const LinearOutput> outputs) {
+  check_floats(context, {x});
+  MPLUS_CHECK(outputs.size() <= kMostProducts, "{} products at once", outputs.size());
+  for (const auto& [out, w, options] : outputs) {
+    check_matrix(x, w->cols);
+    check_matrix(out, w->rows);
+    MPLUS_CHECK(out.device == context.device() && out.dtype == DType::f32 && out.size(0) == x.size(0),
+                "linear: {} rows into {}", x.size(0), out.size(0));
+  }
+  context.backend().linear(context, x, outputs);
+}
 
 void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options) {

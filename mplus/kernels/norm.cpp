@@ -1,9 +1,18 @@
 #include "mplus/kernels/norm.h"
 
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
 namespace mplus::kernels {
+
+void rms_norm(Context& context, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) {
+  check_floats(context, {out, x, weight});
+  check_matrix(x, weight.elements());
+  check_same_shape(out, x);
+  context.backend().rms_norm(context, out, x, weight, epsilon);
+}
 
 void rms_norm(Context& context, float* out, const float* x, const float* weight, std::int64_t T,
               std::int64_t d, float epsilon) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
@@ -23,6 +24,16 @@ void RopeTable::reserve(std::int64_t positions) {
     }
   }
   positions_ = positions;
+}
+
+void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position) {
+  MPLUS_CHECK(x.device == context.device() && x.dtype == DType::f32 && x.dimensions == 2 &&
+                  x.size(1) % (2 * angles.half()) == 0,
+              "rope: rows of {} in heads of {}", x.size(1), 2 * angles.half());
+  MPLUS_CHECK(first_position >= 0 && first_position + x.size(0) <= angles.positions(),
+              "positions {} … {} of a table of {}", first_position, first_position + x.size(0),
+              angles.positions());
+  context.backend().rope(context, x, angles, first_position);
 }
 
 void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,

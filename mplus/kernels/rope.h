@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "mplus/core/tensor.h"
 #include "mplus/kernels/context.h"
 
 namespace mplus::kernels {
@@ -28,8 +29,10 @@ class RopeTable {
   std::int64_t positions_ = 0;
 };
 
-// Turns every head of x[T, heads*e] in place; row t stands at first_position + t. Rows are row_stride floats
-// apart (0 means heads*e).
+// Turns every head of x[T, heads*e] in place; row t stands at first_position + t. Rows may stand apart.
+void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position);
+
+// The processor's half. Rows are row_stride floats apart (0 means heads*e).
 void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
           std::int64_t first_position, std::int64_t row_stride = 0);
 

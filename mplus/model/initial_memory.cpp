@@ -33,10 +33,10 @@ void append_with_births(memory::Rows& to, const memory::Layout& layout, const me
 memory::Rows project_layer(Workspace& w, const memory::Layout& layout, std::int64_t l, const Matrix& hidden,
                            const Matrix* key, const std::vector<std::int64_t>& births) {
   const AlignedVector<float> h = to_floats(hidden);
-  ProjectedRows projected = project_rows(w, l, h.data(), hidden.rows);
+  ProjectedRows projected = project_rows(w, l, {h.data(), DType::f32, {hidden.rows, hidden.cols}});
   if (key) {
     projected.key = to_floats(*key);
-    require_finite(w, l, "retriever keys", projected.key.data(), std::ssize(projected.key));
+    require_finite(w, l, "retriever keys", {projected.key.data(), DType::f32, {std::ssize(projected.key)}});
   }
   memory::Rows rows(layout, std::max<std::int64_t>(1, hidden.rows));
   append_with_births(rows, layout,

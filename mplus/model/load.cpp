@@ -98,12 +98,13 @@ void load_memory_parts(Weights& w, const TensorSource& source) {
   w.lora_scale = memory.lora.rank > 0
                      ? static_cast<float>(memory.lora.alpha / static_cast<double>(memory.lora.rank))
                      : 0.0f;
-  const float* bos = source.vector(w, "bos_embedding", c.layers * c.hidden);
+  const ConstTensor bos =
+      source.vector(w, "bos_embedding", c.layers * c.hidden).as_shape({c.layers, c.hidden});
   w.positional = source.vector(w, "new_memory_positional_emb", c.hidden);
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
     Layer& layer = w.layers[l];
     const std::string prefix = fmt::format("model.layers.{}.", l);
-    layer.bos = bos + static_cast<std::int64_t>(l) * c.hidden;
+    layer.bos = bos.rows(static_cast<std::int64_t>(l), 1);
     load_lora(w, source, layer.q, prefix + "self_attn.q_proj");
     load_lora(w, source, layer.k, prefix + "self_attn.k_proj");
     load_lora(w, source, layer.v, prefix + "self_attn.v_proj");
@@ -118,14 +119,16 @@ void load_memory_parts(Weights& w, const TensorSource& source) {
   }
   const std::vector<std::int64_t> remembering = memory.layers.list(c.layers);
   const std::int64_t m = std::ssize(remembering);
-  const float* votes = source.find("vote_weights") ? source.vector(w, "vote_weights", m) : nullptr;
+  const float* votes =
+      source.find("vote_weights") ? source.vector(w, "vote_weights", m).on_host<float>() : nullptr;
   if (votes || !memory.layers.is_all()) w.vote_weights.assign(w.layers.size(), 0.0);
   w.has_vector_pool = source.find("vector_pool") != nullptr;
-  const float* pool = w.has_vector_pool ? source.vector(w, "vector_pool", m * c.hidden) : nullptr;
+  ConstTensor pool;
+  if (w.has_vector_pool) pool = source.vector(w, "vector_pool", m * c.hidden).as_shape({m, c.hidden});
   for (std::int64_t place = 0; place < m; ++place) {
     const auto l = static_cast<std::size_t>(remembering[static_cast<std::size_t>(place)]);
     if (!w.vote_weights.empty()) w.vote_weights[l] = votes ? static_cast<double>(votes[place]) : 1.0;
-    if (pool) w.layers[l].pool = pool + place * c.hidden;
+    if (!pool.empty()) w.layers[l].pool = pool.row(place);
   }
 }
 
@@ -155,7 +158,7 @@ InitialMemory load_initial_memory(Weights& w, const TensorSource& source) {
   if (!source.find("ltm.0")) return initial;
   for (std::int64_t l = 0; l < c.layers; ++l) {
     const std::int64_t n = source.at(fmt::format("ltm_ages.{}", l)).elements();
-    const float* ages = source.vector(w, fmt::format("ltm_ages.{}", l), n);
+    const float* ages = source.vector(w, fmt::format("ltm_ages.{}", l), n).on_host<float>();
     initial.long_term.push_back({.hidden = source.matrix(w, fmt::format("ltm.{}", l), n, c.hidden),
                                  .key = source.matrix(w, fmt::format("ltm_keys.{}", l), n, w.memory->d_r),
                                  .ages = {ages, ages + n}});

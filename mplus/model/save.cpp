@@ -65,20 +65,23 @@ void add_base(TensorOutput& out, const Weights& w, bool wrapped) {
   const char* ending = wrapped ? ".base_layer.weight" : ".weight";
   out.add("model.embed_tokens.weight", w.embedding);
   if (!w.config.tied_embeddings) out.add("lm_head.weight", w.head);
-  out.add("model.norm.weight", {d}, w.final_norm);
+  out.add("model.norm.weight", {d}, w.final_norm.on_host<float>());
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
     const Layer& layer = w.layers[l];
-    out.add(layer_prefix(l) + "input_layernorm.weight", {d}, layer.attention_norm);
-    out.add(layer_prefix(l) + "post_attention_layernorm.weight", {d}, layer.mlp_norm);
+    out.add(layer_prefix(l) + "input_layernorm.weight", {d}, layer.attention_norm.on_host<float>());
+    out.add(layer_prefix(l) + "post_attention_layernorm.weight", {d}, layer.mlp_norm.on_host<float>());
     out.add(layer_prefix(l) + "self_attn.o_proj.weight", layer.o);
     for (const auto& [name, member] : kProjections) {
       const Projection& projection = layer.*member;
       out.add(layer_prefix(l) + name + ending, projection.base);
-      if (projection.bias) out.add(layer_prefix(l) + name + ".bias", {projection.base.rows}, projection.bias);
+      if (!projection.bias.empty())
+        out.add(layer_prefix(l) + name + ".bias", {projection.base.rows}, projection.bias.on_host<float>());
     }
     const std::int64_t e = w.config.head_size;
-    if (layer.q.head_norm) out.add(layer_prefix(l) + "self_attn.q_norm.weight", {e}, layer.q.head_norm);
-    if (layer.k.head_norm) out.add(layer_prefix(l) + "self_attn.k_norm.weight", {e}, layer.k.head_norm);
+    if (!layer.q.head_norm.empty())
+      out.add(layer_prefix(l) + "self_attn.q_norm.weight", {e}, layer.q.head_norm.on_host<float>());
+    if (!layer.k.head_norm.empty())
+      out.add(layer_prefix(l) + "self_attn.k_norm.weight", {e}, layer.k.head_norm.on_host<float>());
   }
 }
 
@@ -94,12 +97,18 @@ void add_head(TensorOutput& out, const std::string& stem, const RetrieverHead& h
   if (!head.second.empty()) out.add(stem + ".2.weight", head.second);
 }
 
+void append(std::vector<float>& to, const ConstTensor& values) {
+  if (values.empty()) return;
+  const float* from = values.on_host<float>();
+  to.insert(to.end(), from, from + values.elements());
+}
+
 void add_memory_parts(TensorOutput& out, const Weights& w) {
   const std::int64_t d = w.config.hidden;
   std::vector<float> bos;
-  for (const Layer& layer : w.layers) bos.insert(bos.end(), layer.bos, layer.bos + d);
+  for (const Layer& layer : w.layers) append(bos, layer.bos);
   out.add("bos_embedding", {w.config.layers, 1, d}, bos.data());
-  out.add("new_memory_positional_emb", {1, 1, d}, w.positional);
+  out.add("new_memory_positional_emb", {1, 1, d}, w.positional.on_host<float>());
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
     const Layer& layer = w.layers[l];
     for (const auto& [name, member] : kProjections) {
@@ -237,7 +246,7 @@ void save_delta(const Weights& w, const fs::path& file, std::optional<DType> dty
   for (const std::int64_t layer : w.memory->layers.list(w.config.layers)) {
     const auto l = static_cast<std::size_t>(layer);
     if (!w.vote_weights.empty()) votes.push_back(static_cast<float>(w.vote_weights[l]));
-    if (const float* own = w.layers[l].pool) pool.insert(pool.end(), own, own + w.config.hidden);
+    append(pool, w.layers[l].pool);
   }
   const std::int64_t m = w.memory->layers.count(w.config.layers);
   if (!votes.empty()) out.add_f32("vote_weights", {m}, votes);

@@ -71,7 +71,7 @@ Matrix TensorSource::matrix(Weights& owner, std::string_view name, std::int64_t 
   if (!usable(m.dtype))
     fail(ErrorCode::unsupported, "{}: tensor \"{}\": type {} cannot hold weights", file_, tensor.name,
          dtype_name(m.dtype));
-  if (m.dtype == DType::i8) m.row_scales = vector(owner, std::string(name) + "_scale", rows);
+  if (m.dtype == DType::i8) m.row_scales = vector(owner, std::string(name) + "_scale", rows).on_host<float>();
   const std::int64_t heads = permuted_heads_(name);
   if (heads > 0 || !aligned(tensor)) {
     std::byte* copy = own(owner, tensor.bytes.size());
@@ -90,7 +90,7 @@ Matrix TensorSource::matrix_if_present(Weights& owner, std::string_view name, st
   return find_(name) ? matrix(owner, name, rows, cols) : Matrix{};
 }
 
-const float* TensorSource::vector(Weights& owner, std::string_view name, std::int64_t n) const {
+ConstTensor TensorSource::vector(Weights& owner, std::string_view name, std::int64_t n) const {
   const io::Tensor& tensor = at(name);
   if (tensor.elements() != n || !is_float(tensor.dtype))
     fail(ErrorCode::model_mismatch, "{}: tensor \"{}\": expected {} floats, found {} of type {}", file_,
@@ -100,9 +100,9 @@ const float* TensorSource::vector(Weights& owner, std::string_view name, std::in
   if (!all_finite(*values))
     fail(ErrorCode::corrupt, "{}: tensor \"{}\": holds NaN or infinity; the file is damaged: get it again",
          file_, tensor.name);
-  const float* data = values->data();
+  const ConstTensor view(values->data(), DType::f32, {n});
   owner.owners.push_back(std::move(values));
-  return data;
+  return view;
 }
 
 }  // namespace mplus::model

@@ -28,7 +28,7 @@ class TensorSource {
   Matrix matrix(Weights& owner, std::string_view name, std::int64_t rows, std::int64_t cols) const;
   Matrix matrix_if_present(Weights& owner, std::string_view name, std::int64_t rows, std::int64_t cols) const;
   // [n] floats, converted.
-  const float* vector(Weights& owner, std::string_view name, std::int64_t n) const;
+  ConstTensor vector(Weights& owner, std::string_view name, std::int64_t n) const;
 
  private:
   std::function<const io::Tensor*(std::string_view)> find_;

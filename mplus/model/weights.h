@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mplus/core/buffer.h"
+#include "mplus/core/tensor.h"
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/config/model_config.h"
 
@@ -28,8 +29,8 @@ struct Lora {
 struct Projection {
   Matrix base;  // [out, in]
   Lora write, read;
-  const float* bias = nullptr;       // [out]
-  const float* head_norm = nullptr;  // [e]
+  ConstTensor bias;       // [out]
+  ConstTensor head_norm;  // [e]
   const Lora* lora(Adapter adapter) const {
     if (adapter == Adapter::none) return nullptr;
     const Lora& chosen = adapter == Adapter::write ? write : read;
@@ -45,13 +46,12 @@ struct RetrieverHead {
 };
 
 struct Layer {
-  const float* attention_norm = nullptr;  // [d]
-  const float* mlp_norm = nullptr;        // [d]
+  ConstTensor attention_norm, mlp_norm;  // [d]
   Projection q, k, v, gate, up, down;
   Matrix o;
   RetrieverHead query, key, encoder_query;
-  const float* bos = nullptr;   // [d]; null without memory
-  const float* pool = nullptr;  // [d]: a scout's share in the question's one vector; null: not trained
+  ConstTensor bos;   // [1, d]; empty without memory
+  ConstTensor pool;  // [d]: a scout's share in the question's one vector; empty: not trained
 };
 
 // A memory that came with the checkpoint, as hidden states.
@@ -70,12 +70,12 @@ struct Weights {
   io::ModelConfig config;
   std::optional<io::MemoryConfig> memory;  // nullopt: a plain decoder
   std::vector<Layer> layers;
-  Matrix embedding;                   // [V, d]
-  Matrix head;                        // [V, d]; the embedding where tied
-  const float* final_norm = nullptr;  // [d]
-  const float* positional = nullptr;  // [d], added to the rows an update writes
-  std::vector<double> vote_weights;   // [L] or empty; 0 where a layer keeps no memory
-  bool has_vector_pool = false;       // every layer that keeps a memory has one
+  Matrix embedding;                  // [V, d]
+  Matrix head;                       // [V, d]; the embedding where tied
+  ConstTensor final_norm;            // [d]
+  ConstTensor positional;            // [d], added to the rows an update writes
+  std::vector<double> vote_weights;  // [L] or empty; 0 where a layer keeps no memory
+  bool has_vector_pool = false;      // every layer that keeps a memory has one
   std::optional<InitialMemory> initial_memory;
   float lora_scale = 0;  // α / r
 

@@ -3,30 +3,15 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/core/finite.h"
 #include "mplus/core/float16.h"
 #include "mplus/io/config/rope_frequencies.h"
 #include "mplus/kernels/activation.h"
-#include "mplus/kernels/linear.h"
+#include "mplus/kernels/adapter.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/norm.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::model {
-namespace {
-
-kernels::LinearOptions rows_option(bool batched) {
-  return {.rows = batched ? kernels::Rows::batched : kernels::Rows::few};
-}
-
-// Bias and norm of heads, where the architecture has them.
-void finish_projection(Workspace& w, const Projected& p, std::int64_t T) {
-  const std::int64_t width = p.projection->base.rows, e = w.weights().config.head_size;
-  if (p.projection->bias) kernels::add_row(w.context(), p.out, p.projection->bias, T, width);
-  if (p.projection->head_norm)
-    kernels::rms_norm(w.context(), p.out, p.out, p.projection->head_norm, T * width / e, e,
-                      w.weights().config.norm_epsilon);
-}
-
-}  // namespace
 
 std::vector<float> inverse_frequencies(const io::ModelConfig& config, const RopeOptions& options) {
   std::vector<float> frequencies = io::inverse_frequencies(config);
@@ -52,116 +37,132 @@ void Workspace::reserve(std::int64_t rows) {
   if (rows <= rows_) return;
   rows_ = std::max(rows, rows_ + rows_ / 2);
   const io::ModelConfig& c = weights_->config;
-  const auto sized = [&](AlignedVector<float>& buffer, std::int64_t width) {
-    buffer.resize(static_cast<std::size_t>(rows_ * width));
+  buffers_.clear();
+  const auto sized = [&](std::int64_t width) {
+    buffers_.push_back(room(rows_ * width));
+    return buffers_.back().tensor(DType::f32, {rows_, width});
   };
-  for (auto* buffer : {&x, &xn}) sized(*buffer, c.hidden);
-  for (auto* buffer : {&q, &o}) sized(*buffer, c.heads * c.head_size);
-  for (auto* buffer : {&k, &v}) sized(*buffer, c.kv_heads * c.head_size);
-  for (auto* buffer : {&gate, &up}) sized(*buffer, c.ffn);
-  logits.resize(static_cast<std::size_t>(kLogitRows * c.vocab));
+  for (Tensor* tensor : {&all_.x, &all_.xn}) *tensor = sized(c.hidden);
+  for (Tensor* tensor : {&all_.q, &all_.o}) *tensor = sized(c.heads * c.head_size);
+  for (Tensor* tensor : {&all_.k, &all_.v}) *tensor = sized(c.kv_heads * c.head_size);
+  for (Tensor* tensor : {&all_.gate, &all_.up}) *tensor = sized(c.ffn);
+  if (logits_.size_bytes() == 0) logits_ = room(kLogitRows * c.vocab);
   if (!weights_->memory) return;
-  sized(lora, static_cast<std::int64_t>(kProjections) * weights_->memory->lora.rank);
-  sized(query, weights_->memory->d_r);
-  sized(query_hidden, 2 * weights_->memory->d_r);
-  sized(pool, 1);
+  const std::int64_t r = weights_->memory->lora.rank;
+  low_ = sized(static_cast<std::int64_t>(kProjections) * r)
+             .as_shape({static_cast<std::int64_t>(kProjections), rows_, r});
+  all_.query = sized(weights_->memory->d_r);
+  all_.query_hidden = sized(2 * weights_->memory->d_r);
+  all_.pool = sized(1).as_shape({rows_});
+}
+
+Buffer Workspace::room(std::int64_t floats) const {
+  return context_->backend().allocate(row_bytes(DType::f32, std::max<std::int64_t>(1, floats)));
+}
+
+Activations Workspace::rows(std::int64_t n) const {
+  Activations some = all_;
+  for (Tensor* tensor : {&some.x, &some.xn, &some.q, &some.o, &some.k, &some.v, &some.gate, &some.up,
+                         &some.query, &some.query_hidden, &some.pool})
+    if (!tensor->empty()) *tensor = tensor->rows(0, n);
+  return some;
+}
+
+Tensor Workspace::low(std::size_t projection, std::int64_t n) const {
+  return low_.row(static_cast<std::int64_t>(projection)).rows(0, n);
+}
+
+Tensor Workspace::logits(std::int64_t n) const {
+  return logits_.tensor(DType::f32, {kLogitRows, weights_->config.vocab}).rows(0, n);
+}
+
+kernels::KvCache Workspace::chunk_cache(std::int64_t rows) {
+  const kernels::KvShape shape = kv_shape();
+  const std::int64_t floats = shape.groups * rows * shape.head_size;
+  for (Buffer* buffer : {&chunk_keys_, &chunk_values_})
+    if (buffer->size_bytes() < row_bytes(DType::f32, floats)) *buffer = room(floats);
+  return {.keys = chunk_keys_.tensor(DType::f32, {floats}).on_host<float>(),
+          .values = chunk_values_.tensor(DType::f32, {floats}).on_host<float>(),
+          .rows = 0,
+          .capacity = rows};
 }
 
 void Workspace::project_bos() {
-  const auto kv = weights_->config.kv_heads * weights_->config.head_size;
   const auto layers = static_cast<std::int64_t>(weights_->layers.size());
-  bos_.resize(static_cast<std::size_t>(2 * layers * 2 * kv));
+  bos_ = room(2 * layers * 2 * weights_->config.kv_heads * weights_->config.head_size);
   reserve(1);
+  const Tensor xn = rows(1).xn;
   for (Adapter adapter : {Adapter::write, Adapter::read}) {
+    const PassKind kind{adapter, kernels::Rows::batched};
     for (std::int64_t l = 0; l < layers; ++l) {
       const Layer& layer = weights_->layers[static_cast<std::size_t>(l)];
-      kernels::rms_norm(*context_, xn.data(), layer.bos, layer.attention_norm, 1, weights_->config.hidden,
-                        weights_->config.norm_epsilon);
-      project(*this, xn.data(), 1,
-              {{const_cast<float*>(bos(l, adapter, 0)), &layer.k},
-               {const_cast<float*>(bos(l, adapter, 1)), &layer.v}},
-              adapter, true);
-      require_finite(*this, l, "keys and values of bos", bos(l, adapter, 0), 2 * kv);
+      kernels::rms_norm(*context_, xn, layer.bos, layer.attention_norm, weights_->config.norm_epsilon);
+      project(*this, xn, {{bos(l, adapter, 0), &layer.k}, {bos(l, adapter, 1), &layer.v}}, kind);
+      require_finite(*this, l, "keys of bos", bos(l, adapter, 0));
+      require_finite(*this, l, "values of bos", bos(l, adapter, 1));
     }
   }
 }
 
-const float* Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t which) const {
+Tensor Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t which) const {
   const auto kv = weights_->config.kv_heads * weights_->config.head_size;
   const auto layers = static_cast<std::int64_t>(weights_->layers.size());
   const std::int64_t set = adapter == Adapter::write ? 0 : 1;
-  return bos_.data() + ((set * layers + layer) * 2 + which) * kv;
+  return bos_.tensor(DType::f32, {2 * layers * 2, kv}).rows((set * layers + layer) * 2 + which, 1);
 }
 
-void project(Workspace& w, const float* x, std::int64_t T, std::initializer_list<Projected> outputs,
-             Adapter adapter, bool batched) {
+void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outputs, const PassKind& kind) {
   MPLUS_CHECK(outputs.size() <= Workspace::kProjections, "{} projections at once", outputs.size());
-  kernels::Product products[2 * Workspace::kProjections];
+  kernels::AdaptedOutput adapted[Workspace::kProjections];
   std::size_t n = 0;
-  float* lora_rows = w.lora.data();  // [T, r] for each that has an adapter
-  for (const Projected& p : outputs) {
-    kernels::LinearOptions options = rows_option(batched);
-    options.accumulate = p.accumulate;
-    products[n++] = {.out = p.out, .w = &p.projection->base, .options = options};
-    const Lora* lora = p.projection->lora(adapter);
-    if (!lora) continue;
-    products[n++] = {.out = lora_rows, .w = &lora->a, .options = rows_option(batched)};
-    lora_rows += T * lora->a.rows;
+  for (const auto& [out, projection, accumulate] : outputs) {
+    adapted[n] = {.out = out, .base = &projection->base, .adapter = {}, .accumulate = accumulate};
+    if (const Lora* lora = projection->lora(kind.adapter))
+      adapted[n].adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, x.size(0))};
+    ++n;
   }
-  kernels::linear(w.context(), x, T, {products, n});
-  lora_rows = w.lora.data();
-  for (const Projected& p : outputs) {
-    if (const Lora* lora = p.projection->lora(adapter)) {
-      kernels::LinearOptions options = rows_option(batched);
-      options.accumulate = true;
-      options.scale = w.weights().lora_scale;
-      kernels::linear(w.context(), p.out, lora_rows, T, lora->b, options);
-      lora_rows += T * lora->a.rows;
-    }
-    finish_projection(w, p, T);
+  kernels::linear_adapted(w.context(), x, {adapted, n}, kind.rows);
+  for (const auto& [out, projection, accumulate] : outputs) {
+    if (!projection->bias.empty()) kernels::add_row(w.context(), out, projection->bias);
+    if (projection->head_norm.empty()) continue;
+    const std::int64_t e = w.weights().config.head_size;
+    const Tensor heads = out.as_shape({out.elements() / e, e});
+    kernels::rms_norm(w.context(), heads, heads, projection->head_norm, w.weights().config.norm_epsilon);
   }
 }
 
-void retriever_project(Workspace& w, float* out, const float* xn, std::int64_t T, const RetrieverHead& head,
-                       bool batched) {
-  const kernels::LinearOptions options = rows_option(batched);
-  if (head.second.empty()) {
-    kernels::linear(w.context(), out, xn, T, head.first, options);
-    return;
-  }
-  kernels::linear(w.context(), w.query_hidden.data(), xn, T, head.first, options);
-  kernels::silu(w.context(), w.query_hidden.data(), T * head.first.rows);
-  kernels::linear(w.context(), out, w.query_hidden.data(), T, head.second, options);
+void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
+                       kernels::Rows rows) {
+  const kernels::LinearOptions options{.rows = rows};
+  if (head.second.empty()) return kernels::linear(w.context(), out, xn, head.first, options);
+  const Tensor hidden = w.query_hidden(xn.size(0));
+  kernels::linear(w.context(), hidden, xn, head.first, options);
+  kernels::silu(w.context(), hidden);
+  kernels::linear(w.context(), out, hidden, head.second, options);
 }
 
-void require_finite(const Workspace& w, std::int64_t layer, const char* what, const float* values,
-                    std::int64_t n) {
-  if (all_finite({values, static_cast<std::size_t>(n)})) return;
+void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values) {
+  if (kernels::all_finite(w.context(), values)) return;
   fail(ErrorCode::corrupt,
        "{}: {}{} are NaN or infinite: the weights are damaged, or the memory that is read; get the files "
        "again",
        w.weights().files, layer < 0 ? "" : fmt::format("layer {}: ", layer), what);
 }
 
-void require_finite_attention(const Workspace& w, std::int64_t layer, std::int64_t active,
-                              std::int64_t rows) {
-  const kernels::KvShape shape = w.kv_shape();
-  require_finite(w, layer, "queries", w.q.data(), active * shape.heads * shape.head_size);
-  require_finite(w, layer, "keys", w.k.data(), rows * shape.groups * shape.head_size);
-  require_finite(w, layer, "values", w.v.data(), rows * shape.groups * shape.head_size);
+void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {
+  require_finite(w, layer, "queries", q);
+  require_finite(w, layer, "keys", a.k);
+  require_finite(w, layer, "values", a.v);
 }
 
-void finish_layer(Workspace& w, const Layer& layer, float* x, const float* attention, std::int64_t T,
-                  Adapter adapter, bool batched) {
+void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {
   const io::ModelConfig& c = w.weights().config;
-  kernels::LinearOptions residual = rows_option(batched);
-  residual.accumulate = true;
-  kernels::linear(w.context(), x, attention, T, layer.o, residual);                             // [T,d]
-  kernels::rms_norm(w.context(), w.xn.data(), x, layer.mlp_norm, T, c.hidden, c.norm_epsilon);  // [T,d]
-  project(w, w.xn.data(), T, {{w.gate.data(), &layer.gate}, {w.up.data(), &layer.up}}, adapter,
-          batched);                                                                         // [T,F], [T,F]
-  kernels::swiglu(w.context(), w.gate.data(), w.gate.data(), w.up.data(), T * c.ffn);       // [T,F]
-  project(w, w.gate.data(), T, {{x, &layer.down, /*accumulate=*/true}}, adapter, batched);  // [T,d]
+  const Activations a = w.rows(x.size(0));
+  kernels::linear(w.context(), x, attention, layer.o, {.accumulate = true, .rows = kind.rows});  // [T,d]
+  kernels::rms_norm(w.context(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
+  project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice
+  kernels::swiglu(w.context(), a.gate, a.gate, a.up);                  // [T,F]
+  project(w, a.gate, {{x, &layer.down, /*accumulate=*/true}}, kind);   // [T,d]
 }
 
 }  // namespace mplus::model

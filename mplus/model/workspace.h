@@ -1,5 +1,5 @@
-// Everything a pass needs besides weights and sessions: kernels' context, rotary tables and activation
-// buffers that grow to the largest batch seen and stay. One per engine; one thread at a time.
+// Everything a pass needs besides weights and sessions: kernels' context, rotary tables and buffers for
+// activations that grow to the largest batch seen and stay. One per engine; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/device_buffer.h"
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
+#include "mplus/kernels/linear.h"
 #include "mplus/kernels/rope.h"
 #include "mplus/model/weights.h"
 
@@ -31,6 +32,24 @@ struct RopeOptions {
 
 std::vector<float> inverse_frequencies(const io::ModelConfig& config, const RopeOptions& options = {});
 
+// The tensors of a pass over n stacked rows.
+struct Activations {
+  Tensor x;             // [n, d]      the residual stream
+  Tensor xn;            // [n, d]      normed
+  Tensor q, o;          // [n, H·e]
+  Tensor k, v;          // [n, G·e]
+  Tensor gate, up;      // [n, F]
+  Tensor query;         // [n, d_r]
+  Tensor query_hidden;  // [n, 2·d_r]
+  Tensor pool;          // [n]         scouts' shares in one query vector
+};
+
+// How a pass computes: under which adapter, and whether the bits of a row may depend on its neighbours.
+struct PassKind {
+  Adapter adapter = Adapter::none;
+  kernels::Rows rows = kernels::Rows::few;
+};
+
 class Workspace {
  public:
   Workspace(std::shared_ptr<const Weights> weights, kernels::Context& context,
@@ -41,28 +60,22 @@ class Workspace {
   kernels::RopeTable& rope() { return rope_; }
   kernels::KvShape kv_shape() const;
 
-  // Makes room for `rows` stacked rows in every buffer below. Contents do not survive growing.
+  // Makes room for so many stacked rows. Contents do not survive growing.
   void reserve(std::int64_t rows);
   void reserve_positions(std::int64_t positions) { rope_.reserve(positions); }
+  Activations rows(std::int64_t n) const;                    // of the first n ≤ reserved
+  Tensor low(std::size_t projection, std::int64_t n) const;  // [n, r], inside its adapter
+  Tensor query_hidden(std::int64_t n) const { return all_.query_hidden.rows(0, n); }
+  Tensor logits(std::int64_t n) const;              // [n, V], n ≤ kLogitRows
+  kernels::KvCache chunk_cache(std::int64_t rows);  // one session's, of one layer, in a write pass
 
-  // k and v of a layer's bos vector under an adapter, [kv] each; position 0, so RoPE leaves them alone.
-  const float* bos_k(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 0); }
-  const float* bos_v(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 1); }
+  // k and v of a layer's bos vector under an adapter, [1, kv] each; position 0, so RoPE leaves them alone.
+  ConstTensor bos_k(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 0); }
+  ConstTensor bos_v(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 1); }
 
-  AlignedVector<float> x;                   // [rows, d]      the residual stream
-  AlignedVector<float> xn;                  // [rows, d]      normed
-  AlignedVector<float> q;                   // [rows, H·e]
-  AlignedVector<float> k, v;                // [rows, G·e]
-  AlignedVector<float> o;                   // [rows, H·e]
-  AlignedVector<float> gate, up;            // [rows, F]
-  AlignedVector<float> lora;                // [kProjections, rows, r]
-  AlignedVector<float> query;               // [rows, d_r]
-  AlignedVector<float> query_hidden;        // [rows, 2·d_r]
-  AlignedVector<float> pool;                // [rows]         scouts' shares in one query vector
-  AlignedVector<float> logits;              // [kLogitRows, V]
-  AlignedVector<float> kv_keys, kv_values;  // one session's attention cache of one layer in a write pass
-  std::vector<const void*> k_rows, v_rows;  // row pointers for append_rows
-
+  // What a read gathers of a memory.
+  std::vector<kernels::RowBlock> blocks;
+  std::vector<kernels::RowPlace> places;
   std::vector<ReadShare> read_shares;
   std::vector<kernels::AttendItem> attend_items;
 
@@ -70,40 +83,42 @@ class Workspace {
   static constexpr std::size_t kProjections = 3;
 
  private:
-  const float* bos(std::int64_t layer, Adapter adapter, std::int64_t which) const;
+  Tensor bos(std::int64_t layer, Adapter adapter, std::int64_t which) const;
   void project_bos();
+  Buffer room(std::int64_t floats) const;
 
   std::shared_ptr<const Weights> weights_;
   kernels::Context* context_;
   kernels::RopeTable rope_;
   std::int64_t rows_ = 0;
-  AlignedVector<float> bos_;  // [adapter write/read, L, k/v, kv]
+  Activations all_;  // of all rows there is room for
+  Tensor low_;       // [kProjections, rows, r]
+  std::vector<Buffer> buffers_;
+  Buffer logits_, chunk_keys_, chunk_values_;
+  Buffer bos_;  // [adapter write/read, L, k/v, kv]
 };
 
 // out[T, out] = x[T, in] · (base + scale·B·A)ᵀ + bias, or += , then its heads normed.
 struct Projected {
-  float* out = nullptr;
+  Tensor out;
   const Projection* projection = nullptr;
   bool accumulate = false;
 };
-// At most Workspace::kProjections of the same x. `batched`: the bits of a row do not depend on its
-// neighbours.
-void project(Workspace& w, const float* x, std::int64_t T, std::initializer_list<Projected> outputs,
-             Adapter adapter, bool batched);
+// At most Workspace::kProjections of the same x.
+void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outputs, const PassKind& kind);
 
 // Retriever projection of normed rows: out[T, d_r].
-void retriever_project(Workspace& w, float* out, const float* xn, std::int64_t T, const RetrieverHead& head,
-                       bool batched);
+void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
+                       kernels::Rows rows);
 
 // Throws corrupt where a pass gave NaN or infinity: the weights, or the rows of a memory, hold such values,
 // and nothing that follows from them may be said or written. `layer`: −1 behind the last one.
-void require_finite(const Workspace& w, std::int64_t layer, const char* what, const float* values,
-                    std::int64_t n);
-// The same of the queries of the first `active` stacked rows, and of the keys and values of all.
-void require_finite_attention(const Workspace& w, std::int64_t layer, std::int64_t active, std::int64_t rows);
+void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values);
+
+// The same of a pass's queries, keys and values.
+void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a);
 
 // x += o_proj(attention) ; x += mlp(norm(x)): the second half of a decoder layer, the same in every pass.
-void finish_layer(Workspace& w, const Layer& layer, float* x, const float* attention, std::int64_t T,
-                  Adapter adapter, bool batched);
+void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind);
 
 }  // namespace mplus::model

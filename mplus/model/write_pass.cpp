@@ -1,16 +1,19 @@
 #include "mplus/model/write_pass.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/io/weights/dequantise.h"
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/attention.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/embedding.h"
 #include "mplus/kernels/norm.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::model {
 namespace {
+
+constexpr PassKind kWrite{Adapter::write, kernels::Rows::batched};
 
 // One session's rows among the stacked ones. Queried rows ("active") of all sessions come first, so that the
 // second half of a layer works on one matrix; tail rows that only supply keys and values ("context") stand
@@ -72,63 +75,46 @@ WritePass::Stack::Stack(const Workspace& w, std::span<const WriteItem> batch) {
 
 namespace {
 
-void embed_chunks(const Workspace& w, float* x, std::span<const Share> shares,
-                  std::span<const WriteItem> batch) {
-  const std::int64_t d = w.weights().config.hidden;
+void embed_chunks(Workspace& w, Tensor x, std::span<const Share> shares, std::span<const WriteItem> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Share& s = shares[i];
-    for (std::int64_t t = 0; t < s.tokens; ++t) {
-      const TokenId id = batch[i].chunk[static_cast<std::size_t>(t)];
-      MPLUS_CHECK(id >= 0 && id < w.weights().config.vocab, "token {} of {}", id, w.weights().config.vocab);
-      io::dequantise_row(x + (s.active_at + s.extra + t) * d, w.weights().embedding, id);
-    }
-    std::fill_n(x + s.active_at * d, s.extra * d, 0.0f);  // until a layer with a tail comes
+    kernels::fill(w.context(), x.rows(s.active_at, s.extra), 0.0f);  // until a layer with a tail comes
+    kernels::embed(w.context(), x.rows(s.active_at + s.extra, s.tokens), w.weights().embedding,
+                   batch[i].chunk);
   }
 }
 
 // Rows of [tail ; x] at this depth, the positional vector added to the last n of them.
-void place_tail(Workspace& w, float* x, std::span<const Share> shares, std::int64_t layer) {
-  const std::int64_t d = w.weights().config.hidden;
+void place_tail(Workspace& w, Tensor x, std::span<const Share> shares, std::int64_t layer) {
   for (const Share& s : shares) {
-    // Of an item that left, rows of zeros hold the place.
-    const float* tail = s.tail > 0 && s.memory ? s.memory->tail(layer).data() : nullptr;
-    const auto copy = [&](std::int64_t to, std::int64_t from, std::int64_t rows) {
-      if (rows == 0) return;
-      if (tail) std::memcpy(x + to * d, tail + from * d, static_cast<std::size_t>(rows * d) * sizeof(float));
-      else std::fill_n(x + to * d, rows * d, 0.0f);
-    };
-    copy(s.context_at, 0, s.context());
-    copy(s.active_at, s.context(), s.extra);
-    kernels::add_row(w.context(), x + (s.active_at + s.active() - s.written) * d, w.weights().positional,
-                     s.written, d);
+    const Tensor context = x.rows(s.context_at, s.context()), extra = x.rows(s.active_at, s.extra);
+    if (s.tail > 0 && s.memory) {
+      const ConstTensor tail(s.memory->tail(layer).data(), DType::f32, {s.tail, x.size(1)});
+      kernels::copy(w.context(), context, tail.rows(0, s.context()));
+      kernels::copy(w.context(), extra, tail.rows(s.context(), s.extra));
+    } else {  // of an item that left, rows of zeros hold the place
+      kernels::fill(w.context(), context, 0.0f);
+      kernels::fill(w.context(), extra, 0.0f);
+    }
+    kernels::add_row(w.context(), x.rows(s.active_at + s.active() - s.written, s.written),
+                     w.weights().positional);
   }
 }
 
 // Attention of one session's active rows over [bos ; context ; active], positions from 0 over that list.
-void attend_share(Workspace& w, const Share& s, std::int64_t layer) {
+void attend_share(Workspace& w, const Activations& a, const Share& s, std::int64_t layer) {
   const kernels::KvShape shape = w.kv_shape();
-  const std::int64_t kv = shape.groups * shape.head_size;
   const std::int64_t rows = 1 + s.tail + s.tokens;
-  const auto size = static_cast<std::size_t>(rows * kv);
-  if (w.kv_keys.size() < size) {
-    w.kv_keys.resize(size);
-    w.kv_values.resize(size);
-  }
-  w.k_rows.resize(static_cast<std::size_t>(rows));
-  w.v_rows.resize(static_cast<std::size_t>(rows));
-  w.k_rows[0] = w.bos_k(layer, Adapter::write);
-  w.v_rows[0] = w.bos_v(layer, Adapter::write);
-  for (std::int64_t r = 0; r < s.tail + s.tokens; ++r) {
-    const std::int64_t at = r < s.context() ? s.context_at + r : s.active_at + r - s.context();
-    w.k_rows[static_cast<std::size_t>(1 + r)] = w.k.data() + at * kv;
-    w.v_rows[static_cast<std::size_t>(1 + r)] = w.v.data() + at * kv;
-  }
-  kernels::KvCache cache{.keys = w.kv_keys.data(), .values = w.kv_values.data(), .rows = 0, .capacity = rows};
-  kernels::append_rows(w.context(), cache, shape, DType::f32, w.k_rows.data(), w.v_rows.data(), rows,
-                       w.rope(), 0);
-  const std::int64_t at = s.active_at * shape.heads * shape.head_size;
-  kernels::rope(w.context(), w.q.data() + at, s.active(), shape.heads, w.rope(), rows - s.active(), 0);
-  kernels::attend(w.context(), w.o.data() + at, w.q.data() + at, s.active(), cache, shape);
+  kernels::KvCache cache = w.chunk_cache(rows);
+  const auto append = [&](ConstTensor k, ConstTensor v) {
+    kernels::append_rows(w.context(), cache, shape, k, v, w.rope());
+  };
+  append(w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
+  append(a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
+  append(a.k.rows(s.active_at, s.active()), a.v.rows(s.active_at, s.active()));
+  const Tensor q = a.q.rows(s.active_at, s.active());
+  kernels::rope(w.context(), q, w.rope(), rows - s.active());
+  kernels::attend(w.context(), a.o.rows(s.active_at, s.active()), q, cache, shape);
 }
 
 }  // namespace
@@ -138,13 +124,14 @@ WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
   const io::ModelConfig& c = w.weights().config;
   const LayerSet& remembering = w.weights().memory->layers;
   highest_ = remembering.layer(remembering.count(c.layers) - 1);
-  x_.resize(static_cast<std::size_t>(stack_->rows * c.hidden));
+  residual_ = w.context().backend().allocate(row_bytes(DType::f32, stack_->rows * c.hidden));
+  x_ = residual_.tensor(DType::f32, {stack_->rows, c.hidden});
   for (std::size_t i = 0; i < batch.size(); ++i) {
     written_[i].n = stack_->shares[i].written;
     written_[i].hidden.reserve(w.weights().layers.size());
     stops_.push_back(batch[i].stop);
   }
-  embed_chunks(w, x_.data(), stack_->shares, batch);
+  embed_chunks(w, x_, stack_->shares, batch);
 }
 
 WritePass::~WritePass() = default;
@@ -173,22 +160,22 @@ void WritePass::run_layer(std::int64_t l) {
   const bool remembers = w.weights().memory->layers.contains(l);
   const std::span<const Share> shares = remembers ? stack_->shares : stack_->plain;
   const std::int64_t active = stack_->active, rows = remembers ? stack_->rows : active;
-  float* x = x_.data();
-  place_tail(w, x, shares, l);  // [rows,d]
-  kernels::rms_norm(w.context(), w.xn.data(), x, layer.attention_norm, rows, c.hidden,
-                    c.norm_epsilon);                                                // [rows,d]
-  project(w, w.xn.data(), active, {{w.q.data(), &layer.q}}, Adapter::write, true);  // [active,H·e]
-  project(w, w.xn.data(), rows, {{w.k.data(), &layer.k}, {w.v.data(), &layer.v}}, Adapter::write,
-          true);  // [rows,G·e] twice
-  require_finite_attention(w, l, active, rows);
-  for (const Share& s : shares) attend_share(w, s, l);                  // [active,H·e]
-  finish_layer(w, layer, x, w.o.data(), active, Adapter::write, true);  // [active,d]
+  const Activations a = w.rows(rows);
+  const Tensor x = x_.rows(0, rows), q = a.q.rows(0, active), o = a.o.rows(0, active);
+  place_tail(w, x_, shares, l);                                                   // [rows,d]
+  kernels::rms_norm(w.context(), a.xn, x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
+  project(w, a.xn.rows(0, active), {{q, &layer.q}}, kWrite);                      // [active,H·e]
+  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kWrite);                   // [rows,G·e] twice
+  require_finite_attention(w, l, q, a);
+  for (const Share& s : shares) attend_share(w, a, s, l);  // [active,H·e]
+  finish_layer(w, layer, x.rows(0, active), o, kWrite);    // [active,d]
   if (!remembers) return;
   for (std::size_t i = 0; i < written_.size(); ++i) {
     const Share& s = stack_->shares[i];
-    const float* end = x + (s.active_at + s.active()) * c.hidden;
-    const auto& hidden = written_[i].hidden.emplace_back(end - s.written * c.hidden, end);  // [n,d]
-    require_finite(w, l, "hidden states", hidden.data(), std::ssize(hidden));
+    const ConstTensor rows_written = x.rows(s.active_at + s.active() - s.written, s.written);
+    require_finite(w, l, "hidden states", rows_written);
+    const float* first = rows_written.on_host<float>();
+    written_[i].hidden.emplace_back(first, first + rows_written.elements());  // [n,d]
   }
 }
 
@@ -200,23 +187,25 @@ std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> bat
   return written;
 }
 
-ProjectedRows project_rows(Workspace& w, std::int64_t layer, const float* hidden, std::int64_t n,
-                           Adapter adapter) {
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden, Adapter adapter) {
   const io::ModelConfig& c = w.weights().config;
   const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
-  const std::int64_t kv = c.kv_heads * c.head_size;
-  const std::int64_t d_r = w.weights().memory->d_r;
+  const std::int64_t n = hidden.size(0), kv = c.kv_heads * c.head_size, d_r = w.weights().memory->d_r;
+  const PassKind kind{adapter, kernels::Rows::batched};
   ProjectedRows rows;
-  rows.k.resize(static_cast<std::size_t>(n * kv));
-  rows.v.resize(static_cast<std::size_t>(n * kv));
+  const auto sized = [&](AlignedVector<float>& values, std::int64_t width) {
+    values.assign(static_cast<std::size_t>(n * width), 0.0f);
+    return Tensor(values.data(), DType::f32, {n, width});
+  };
+  const Tensor k = sized(rows.k, kv), v = sized(rows.v, kv), key = sized(rows.key, d_r);
   w.reserve(n);
-  kernels::rms_norm(w.context(), w.xn.data(), hidden, weights.attention_norm, n, c.hidden, c.norm_epsilon);
-  project(w, w.xn.data(), n, {{rows.k.data(), &weights.k}, {rows.v.data(), &weights.v}}, adapter, true);
-  rows.key.assign(static_cast<std::size_t>(n * d_r), 0.0f);
-  if (!weights.key.empty()) retriever_project(w, rows.key.data(), w.xn.data(), n, weights.key, true);
-  require_finite(w, layer, "keys of a memory", rows.k.data(), n * kv);
-  require_finite(w, layer, "values of a memory", rows.v.data(), n * kv);
-  require_finite(w, layer, "retriever keys", rows.key.data(), n * d_r);
+  const Tensor xn = w.rows(n).xn;
+  kernels::rms_norm(w.context(), xn, hidden, weights.attention_norm, c.norm_epsilon);
+  project(w, xn, {{k, &weights.k}, {v, &weights.v}}, kind);
+  if (!weights.key.empty()) retriever_project(w, key, xn, weights.key, kind.rows);
+  require_finite(w, layer, "keys of a memory", k);
+  require_finite(w, layer, "values of a memory", v);
+  require_finite(w, layer, "retriever keys", key);
   return rows;
 }
 
@@ -225,8 +214,9 @@ ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written) {
   projected_.reserve(layers);
   for (std::size_t place = 0; place < layers; ++place) {
     const float* hidden = written.hidden[place].data();
+    const ConstTensor states(hidden, DType::f32, {written.n, w.weights().config.hidden});
     const std::int64_t l = w.weights().memory->layers.layer(static_cast<std::int64_t>(place));
-    const auto& p = projected_.emplace_back(project_rows(w, l, hidden, written.n));
+    const auto& p = projected_.emplace_back(project_rows(w, l, states));
     rows_.push_back(
         {.hidden = hidden, .k = p.k.data(), .v = p.v.data(), .key = p.key.data(), .n = written.n});
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mplus/core/buffer.h"
+#include "mplus/core/device_buffer.h"
 #include "mplus/core/stop.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 #include "mplus/memory/memory.h"
@@ -56,7 +57,8 @@ class WritePass {
 
   Workspace* w_;
   std::unique_ptr<Stack> stack_;
-  AlignedVector<float> x_;  // [rows, d] the residual stream, kept from one part to the next
+  Buffer residual_;
+  Tensor x_;  // [rows, d] the residual stream, kept from one part to the next
   std::vector<StopFlag> stops_;
   std::vector<WrittenRows> written_;
   std::int64_t next_ = 0;
@@ -72,7 +74,7 @@ std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> bat
 struct ProjectedRows {
   AlignedVector<float> k, v, key;
 };
-ProjectedRows project_rows(Workspace& w, std::int64_t layer, const float* hidden, std::int64_t n,
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
                            Adapter adapter = Adapter::read);
 
 // What an update stores: hidden states, and what is projected from them, of the layers that keep a memory.

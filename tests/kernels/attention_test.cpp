@@ -182,18 +182,14 @@ TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
     for (const std::int64_t n : {0, 1, 5, 77}) {
       Random random(static_cast<std::uint64_t>(n));
       const Weights k = random_weights(random, dtype, n, width), v = random_weights(random, dtype, n, width);
-      std::vector<const void*> k_rows, v_rows;
-      for (std::int64_t r = 0; r < n; ++r) {
-        k_rows.push_back(k.matrix().row(r));
-        v_rows.push_back(v.matrix().row(r));
-      }
       std::vector<float> keys(static_cast<std::size_t>(shape.groups * capacity * shape.head_size), 9.0f);
       std::vector<float> values = keys;
       KvCache cache{keys.data(), values.data(), 4, capacity};
-      append_rows(context, cache, shape, dtype, k_rows.data(), v_rows.data(), n, table, 300);
+      append_rows(context, cache, shape, {k.bytes.data(), dtype, {n, width}},
+                  {v.bytes.data(), dtype, {n, width}}, table);
       ASSERT_EQ(cache.rows, 4 + n);
       std::vector<float> rotated = k.values;
-      rope(context, rotated.data(), n, shape.groups, table, 300, 0);
+      rope(context, rotated.data(), n, shape.groups, table, 4, 0);
       for (std::int64_t g = 0; g < shape.groups; ++g) {
         for (std::int64_t r = 0; r < n; ++r) {
           const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,

@@ -96,9 +96,9 @@ TEST_F(LoadTest, BiasesAndHeadNormsOfOtherArchitectures) {
     const auto w = load_weights({kGolden + name, {}});
     const bool two = w->config.architecture == "qwen2";
     for (const Layer& layer : w->layers) {
-      for (const Projection* p : {&layer.q, &layer.k, &layer.v}) EXPECT_EQ(p->bias != nullptr, two) << name;
-      for (const Projection* p : {&layer.q, &layer.k}) EXPECT_EQ(p->head_norm != nullptr, !two) << name;
-      EXPECT_EQ(layer.v.head_norm, nullptr);
+      for (const Projection* p : {&layer.q, &layer.k, &layer.v}) EXPECT_EQ(!p->bias.empty(), two) << name;
+      for (const Projection* p : {&layer.q, &layer.k}) EXPECT_EQ(!p->head_norm.empty(), !two) << name;
+      EXPECT_TRUE(layer.v.head_norm.empty());
     }
   }
   for (const auto& [model, tensor] : {std::pair{"qwen/qwen2", "model.layers.1.self_attn.v_proj.bias"},

@@ -11,6 +11,11 @@ namespace {
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+Row bos_of(const Layer& layer) {
+  const float* bos = layer.bos.on_host<float>();
+  return {bos, bos + layer.bos.elements()};
+}
+
 }  // namespace
 
 Model::Model(const Weights& weights) : w_(weights), frequencies_(inverse_frequencies(weights.config)) {}
@@ -31,21 +36,22 @@ Row Model::project(const Projection& p, const Row& x, Adapter adapter) const {
     const Row low = linear(lora->b, linear(lora->a, x));
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(w_.lora_scale) * low[i];
   }
-  if (p.bias)
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(p.bias[i]);
-  if (p.head_norm)
+  if (!p.bias.empty())
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(p.bias.on_host<float>()[i]);
+  if (!p.head_norm.empty())
     for (auto head = y.begin(); head != y.end(); head += w_.config.head_size)
       std::ranges::copy(norm(Row(head, head + w_.config.head_size), p.head_norm), head);
   return y;
 }
 
-Row Model::norm(const Row& x, const float* weight) const {
+Row Model::norm(const Row& x, const ConstTensor& weight) const {
   double sum = 0;
   for (double v : x) sum += v * v;
   const double scale =
       1 / std::sqrt(sum / static_cast<double>(x.size()) + static_cast<double>(w_.config.norm_epsilon));
   Row y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * scale * static_cast<double>(weight[i]);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y[i] = x[i] * scale * static_cast<double>(weight.on_host<float>()[i]);
   return y;
 }
 
@@ -122,11 +128,12 @@ std::vector<RowList> Model::inject(const std::vector<RowList>& tails,
   std::vector<RowList> result;
   for (std::size_t l = 0; l < w_.layers.size(); ++l) {
     const std::int64_t written = std::min(w_.memory->K, std::ssize(tails[l]) + T);
-    RowList rows{Row(w_.layers[l].bos, w_.layers[l].bos + w_.config.hidden)};
+    RowList rows{bos_of(w_.layers[l])};
     rows.insert(rows.end(), tails[l].begin(), tails[l].end());
     rows.insert(rows.end(), x.begin(), x.end());
     for (auto r = rows.end() - written; r != rows.end(); ++r)
-      for (std::size_t i = 0; i < r->size(); ++i) (*r)[i] += static_cast<double>(w_.positional[i]);
+      for (std::size_t i = 0; i < r->size(); ++i)
+        (*r)[i] += static_cast<double>(w_.positional.on_host<float>()[i]);
     const RowList y = layer(w_.layers[l], rows, std::max(T, written), Adapter::write);
     result.emplace_back(y.end() - written, y.end());
     x.assign(y.end() - T, y.end());
@@ -140,7 +147,7 @@ RowList Model::read(const std::vector<RowList>& prefix, std::span<const std::int
   for (std::int32_t token : tokens) x.push_back(embed(token));
   for (std::size_t l = 0; l < w_.layers.size(); ++l) {
     RowList rows;
-    if (with_bos) rows.emplace_back(w_.layers[l].bos, w_.layers[l].bos + w_.config.hidden);
+    if (with_bos) rows.push_back(bos_of(w_.layers[l]));
     if (!prefix.empty()) rows.insert(rows.end(), prefix[l].begin(), prefix[l].end());
     rows.insert(rows.end(), x.begin(), x.end());
     x = layer(w_.layers[l], rows, static_cast<std::int64_t>(x.size()),

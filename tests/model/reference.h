@@ -25,7 +25,7 @@ class Model {
  private:
   Row linear(const Matrix& w, const Row& x) const;
   Row project(const Projection& p, const Row& x, Adapter adapter) const;
-  Row norm(const Row& x, const float* weight) const;
+  Row norm(const Row& x, const ConstTensor& weight) const;
   Row embed(std::int32_t token) const;
   void rotate(Row& x, std::int64_t heads, std::int64_t position) const;
   // One layer: rows are all inputs from position 0 on; the last `queries` of them are carried on.

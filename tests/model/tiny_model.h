@@ -40,7 +40,7 @@ inline std::shared_ptr<const Weights> as_architecture(const std::string& archite
     auto values = std::make_shared<std::vector<float>>(static_cast<std::size_t>(n));
     for (float& value : *values) value = mean + spread * normal(random);
     other->owners.push_back(values);
-    return values->data();
+    return ConstTensor(values->data(), DType::f32, {n});
   };
   for (Layer& layer : other->layers) {
     for (Projection* p : {&layer.q, &layer.k, &layer.v})

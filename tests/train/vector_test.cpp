@@ -104,7 +104,7 @@ TEST(TrainVector, RoundedRowsOfADeltaLeaveItAsItIs) {
   EXPECT_TRUE(torch::equal(before.vector_pool, after.vector_pool));
   const auto weights = model::load_weights({.model = files.base(), .delta = rounded});
   ASSERT_TRUE(weights->has_vector_pool);
-  EXPECT_EQ(std::memcmp(weights->layers.front().pool, before.vector_pool.const_data_ptr(),
+  EXPECT_EQ(std::memcmp(weights->layers.front().pool.data, before.vector_pool.const_data_ptr(),
                         before.vector_pool.nbytes()),
             0);
 }

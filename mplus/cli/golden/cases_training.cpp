@@ -40,8 +40,11 @@ std::vector<float> probabilities(model::Workspace& w, const model::RetrieverHead
   w.reserve(std::max(T, n));
   std::vector<float> q(static_cast<std::size_t>(T * d_r)), k(static_cast<std::size_t>(n * d_r)),
       p(static_cast<std::size_t>(n));
-  model::retriever_project(w, q.data(), norm_query.data(), T, query, true);
-  model::retriever_project(w, k.data(), norm_memory.data(), n, key, true);
+  constexpr auto kRows = kernels::Rows::batched;
+  model::retriever_project(w, {q.data(), DType::f32, {T, d_r}}, {norm_query.data(), DType::f32, {T, d}},
+                           query, kRows);
+  model::retriever_project(w, {k.data(), DType::f32, {n, d_r}}, {norm_memory.data(), DType::f32, {n, d}}, key,
+                           kRows);
   kernels::retrieval_scores(w.context(), p.data(), q.data(), T, k.data(), DType::f32, n, d_r);
   return p;
 }
@@ -91,11 +94,13 @@ void check_retriever_run(GoldenModel& model, const CaseFolder& folder, const Jso
   for (std::size_t l = 0; l < inputs.size(); ++l) {
     const model::Layer& layer = model.weights().layers[l];
     std::vector<float> norm_query(static_cast<std::size_t>(lengths[l] * d));
-    kernels::rms_norm(w.context(), norm_query.data(), inputs[l].data(), layer.attention_norm, lengths[l], d,
+    kernels::rms_norm(w.context(), Tensor(norm_query.data(), DType::f32, {lengths[l], d}),
+                      ConstTensor(inputs[l].data(), DType::f32, {lengths[l], d}), layer.attention_norm,
                       model.weights().config.norm_epsilon);
     const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
     std::vector<float> norm_memory(static_cast<std::size_t>(slots.n * d));
-    kernels::rms_norm(w.context(), norm_memory.data(), slots.hidden, layer.attention_norm, slots.n, d,
+    kernels::rms_norm(w.context(), Tensor(norm_memory.data(), DType::f32, {slots.n, d}),
+                      ConstTensor(slots.hidden, DType::f32, {slots.n, d}), layer.attention_norm,
                       model.weights().config.norm_epsilon);
     const auto expect = [&](const char* what, std::span<const float> found, const char* kind) {
       const std::string tensor = fmt::format("{}.{}.{}", name, what, l);
@@ -131,8 +136,9 @@ memory::Memory step_memory(GoldenModel& model, const memory::Memory& initial, co
         if (std::find(kept.begin(), kept.end(), slot) == kept.end()) drops[l].push_back(slot);
     }
     const float* h = written.hidden[l].data();
+    const ConstTensor states(h, DType::f32, {written.n, model.weights().config.hidden});
     const auto& q = projected.emplace_back(
-        model::project_rows(model.workspace(), static_cast<std::int64_t>(l), h, written.n, adapter));
+        model::project_rows(model.workspace(), static_cast<std::int64_t>(l), states, adapter));
     rows.push_back({h, q.k.data(), q.v.data(), q.key.data(), written.n});
   }
   memory.update(rows, &drops);

@@ -27,8 +27,8 @@ class Hasher {
     add_bytes(m.data, static_cast<std::size_t>(m.rows) * m.row_size_bytes());
     if (m.row_scales) add_bytes(m.row_scales, static_cast<std::size_t>(m.rows) * sizeof(float));
   }
-  void add_floats(const float* values, std::int64_t n) {
-    if (values) add_bytes(values, static_cast<std::size_t>(n) * sizeof(float));
+  void add(const ConstTensor& values) {
+    if (!values.empty()) add_bytes(values.on_host<float>(), row_bytes(values.dtype, values.elements()));
   }
   void add(const model::Projection& p) {
     for (const Matrix* m : {&p.base, &p.write.a, &p.write.b, &p.read.a, &p.read.b}) add(*m);
@@ -68,22 +68,23 @@ std::string hash_weights(const model::Weights& w) {
   const std::int64_t d = w.config.hidden;
   hash.add(w.embedding);
   hash.add(w.head);
-  hash.add_floats(w.final_norm, d);
-  hash.add_floats(w.positional, d);
+  hash.add(w.final_norm);
+  hash.add(w.positional);
   hash.add_bytes(w.vote_weights.data(), w.vote_weights.size() * sizeof(double));
   std::vector<float> pools;
   for (const model::Layer& layer : w.layers)
-    if (layer.pool) pools.insert(pools.end(), layer.pool, layer.pool + d);
+    if (!layer.pool.empty())
+      pools.insert(pools.end(), layer.pool.on_host<float>(), layer.pool.on_host<float>() + d);
   if (!pools.empty()) hash.add_bytes(pools.data(), pools.size() * sizeof(float));
   for (const model::Layer& layer : w.layers) {
-    hash.add_floats(layer.attention_norm, d);
-    hash.add_floats(layer.mlp_norm, d);
-    hash.add_floats(layer.bos, d);
+    hash.add(layer.attention_norm);
+    hash.add(layer.mlp_norm);
+    hash.add(layer.bos);
     hash.add(layer.o);
     for (const auto* p : {&layer.q, &layer.k, &layer.v, &layer.gate, &layer.up, &layer.down}) {
       hash.add(*p);
-      hash.add_floats(p->bias, p->base.rows);
-      hash.add_floats(p->head_norm, w.config.head_size);
+      hash.add(p->bias);
+      hash.add(p->head_norm);
     }
     for (const auto* head : {&layer.query, &layer.key}) hash.add(*head);
   }

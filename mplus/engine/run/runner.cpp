@@ -46,7 +46,7 @@ model::Adapter adapter_of(const model::ReadItem& item) {
 Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOptions& options)
     : options_(options),
       pool_(options.threads > 0 ? options.threads : default_thread_count()),
-      context_(pool_, options.numerics),
+      context_(pool_, options.numerics, options.device),
       workspace_(std::move(weights), context_, options.rope) {}
 
 void Runner::step(std::span<WorkItem> items) {

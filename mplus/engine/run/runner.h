@@ -23,6 +23,7 @@ namespace mplus::engine {
 struct RunnerOptions {
   int threads = 0;  // 0: the cores this process may use
   kernels::Numerics numerics = kernels::Numerics::fast;
+  Device device = {};  // passes run there
   model::RopeOptions rope = {};
   // Layers of a write in one step, at most, so that nobody's token waits for all of them; 0: no limit. One
   // write pass goes on in a step then; writes that come meanwhile begin together after it.

@@ -1,0 +1,30 @@
+// Matrix products with a low-rank addition to the matrix.
+#pragma once
+
+#include <span>
+
+#include "mplus/core/buffer.h"
+#include "mplus/core/tensor.h"
+#include "mplus/kernels/linear.h"
+
+namespace mplus::kernels {
+
+struct LowRank {
+  Matrix a;            // [r, in]
+  Matrix b;            // [out, r]
+  float scale = 1.0f;  // of their product
+  Tensor low;          // [T, r]: room for what lies between
+};
+
+struct AdaptedOutput {
+  Tensor out;                    // [T, out]
+  const Matrix* base = nullptr;  // [out, in]
+  LowRank adapter = {};          // none where `a` is empty
+  bool accumulate = false;       // out += instead of out =
+};
+
+// out = x[T,in] · (base + scale · b · a)ᵀ for several matrices, at most kMostProducts / 2. How rows are
+// computed follows `rows`, as in linear().
+void linear_adapted(Context& context, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
+
+}  // namespace mplus::kernels

@@ -1,0 +1,120 @@
+// The processor as a backend: today's operations on plain memory. Not compiled once per instruction set; what
+// it calls chooses one.
+#include "mplus/kernels/backend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <numeric>
+
+#include "mplus/core/dequantise.h"
+#include "mplus/core/finite.h"
+#include "mplus/kernels/activation.h"
+#include "mplus/kernels/convert.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/norm.h"
+#include "mplus/kernels/rope.h"
+
+namespace mplus::kernels {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  Buffer allocate(std::size_t size_bytes) const override {
+    const auto release = [](void* data, std::size_t) {
+      ::operator delete (data, std::align_val_t{kAlignment});
+    };
+    return {::operator new (size_bytes, std::align_val_t{kAlignment}), size_bytes, Device(), release};
+  }
+
+  void copy(Context&, Tensor out, ConstTensor in) const override {
+    const bool matrix = out.dimensions == 2;
+    if (out.contiguous() && in.contiguous()) return copy_row(out, in);
+    for (std::int64_t r = 0; matrix && r < out.size(0); ++r) copy_row(out.row(r), in.row(r));
+  }
+
+  void fill(Context&, Tensor out, float value) const override {
+    std::fill_n(out.on_host<float>(), out.elements(), value);
+  }
+
+  bool all_finite(Context&, ConstTensor x) const override {
+    return mplus::all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())});
+  }
+
+  void embed(Context&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {
+    float* row = out.on_host<float>();
+    for (const std::int32_t id : ids) {
+      dequantise_row(row, table, id);
+      row += table.cols;
+    }
+  }
+
+  void linear(Context& context, ConstTensor x, std::span<const LinearOutput> outputs) const override {
+    Product products[kMostProducts];
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      products[i] = {outputs[i].out.on_host<float>(), outputs[i].w, outputs[i].options};
+      products[i].options.out_stride = outputs[i].out.stride(0);
+    }
+    kernels::linear(context, x.on_host<float>(), x.size(0), {products, outputs.size()});
+  }
+
+  void rms_norm(Context& context, Tensor out, ConstTensor x, ConstTensor weight,
+                float epsilon) const override {
+    kernels::rms_norm(context, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
+                      x.size(1), epsilon);
+  }
+
+  void swiglu(Context& context, Tensor out, ConstTensor gate, ConstTensor up) const override {
+    kernels::swiglu(context, out.on_host<float>(), gate.on_host<float>(), up.on_host<float>(),
+                    out.elements());
+  }
+
+  void silu(Context& context, Tensor x) const override {
+    kernels::silu(context, x.on_host<float>(), x.elements());
+  }
+
+  void add_row(Context& context, Tensor x, ConstTensor row) const override {
+    kernels::add_row(context, x.on_host<float>(), row.on_host<float>(), x.size(0), x.size(1));
+  }
+
+  void pooling_shares(Context&, Tensor to, ConstTensor x, ConstTensor vector) const override {
+    const std::int64_t T = x.size(0), d = x.size(1);
+    float* shares = to.on_host<float>();
+    const float *rows = x.on_host<float>(), *v = vector.on_host<float>();
+    float most = -std::numeric_limits<float>::infinity(), sum = 0;
+    for (std::int64_t t = 0; t < T; ++t)
+      most = std::max(most, shares[t] = std::inner_product(v, v + d, rows + t * d, 0.0f));
+    for (std::int64_t t = 0; t < T; ++t) sum += shares[t] = std::exp(shares[t] - most);
+    for (std::int64_t t = 0; t < T; ++t) shares[t] /= sum;
+  }
+
+  void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position) const override {
+    kernels::rope(context, x.on_host<float>(), x.size(0), x.size(1) / (2 * angles.half()), angles,
+                  first_position, x.stride(0));
+  }
+
+ private:
+  static void copy_row(const Tensor& out, const ConstTensor& in) {
+    const std::int64_t n = out.elements();
+    if (n == 0) return;
+    if (out.dtype == in.dtype) {
+      std::memcpy(out.data, in.data, row_bytes(in.dtype, n));
+    } else if (out.dtype == DType::f32) {
+      to_f32(out.on_host<float>(), in.data, in.dtype, n);
+    } else {
+      MPLUS_CHECK(in.dtype == DType::f32, "{} as {}", dtype_name(in.dtype), dtype_name(out.dtype));
+      from_f32(out.data, out.dtype, in.on_host<float>(), n);
+    }
+  }
+};
+
+}  // namespace
+
+const Backend& cpu_backend() {
+  static const CpuBackend backend;
+  return backend;
+}
+
+}  // namespace mplus::kernels

@@ -1,0 +1,16 @@
+#include "mplus/kernels/embedding.h"
+
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
+
+namespace mplus::kernels {
+
+void embed(Context& context, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) {
+  check_floats(context, {out});
+  check_matrix(out, table.cols);
+  MPLUS_CHECK(out.size(0) == std::ssize(ids), "{} tokens into {} rows", ids.size(), out.size(0));
+  for (const std::int32_t id : ids) MPLUS_CHECK(id >= 0 && id < table.rows, "token {} of {}", id, table.rows);
+  context.backend().embed(context, out, table, ids);
+}
+
+}  // namespace mplus::kernels

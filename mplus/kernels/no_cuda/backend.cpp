@@ -1,0 +1,13 @@
+// Stands in for CUDA in a build without it.
+#include "mplus/kernels/backend.h"
+
+#include "mplus/core/error.h"
+
+namespace mplus::kernels {
+
+const Backend& cuda_backend(const Device& device) {
+  fail(ErrorCode::unsupported, "device {}: this program was built without CUDA; use the device cpu",
+       device_name(device));
+}
+
+}  // namespace mplus::kernels

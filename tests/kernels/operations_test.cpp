@@ -1,0 +1,273 @@
+// Operations on tensors, on every backend this program has, over odd sizes and every type, against what they
+// mean in double precision.
+#include <algorithm>
+
+#include "mplus/core/dequantise.h"
+#include "mplus/core/error.h"
+#include "mplus/kernels/activation.h"
+#include "mplus/kernels/adapter.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/embedding.h"
+#include "mplus/kernels/kv.h"
+#include "mplus/kernels/norm.h"
+#include "mplus/kernels/pooling.h"
+#include "mplus/kernels/rows.h"
+#include "tests/kernels/operands.h"
+
+namespace mplus::kernels {
+namespace {
+
+constexpr std::int64_t kRows[] = {0, 1, 2, 7, 33};
+
+// A device's context, and values on their way there and back.
+class OperationsTest : public testing::TestWithParam<Device> {
+ protected:
+  Tensor on_device(const std::vector<float>& values, std::initializer_list<std::int64_t> shape) {
+    buffers_.push_back(context_.backend().allocate(std::max<std::size_t>(1, values.size()) * sizeof(float)));
+    const Tensor there = buffers_.back().tensor(DType::f32, shape);
+    std::copy(values.begin(), values.end(), there.on_host<float>());
+    return there;
+  }
+  static std::vector<float> back(const ConstTensor& x) {
+    const float* values = x.on_host<float>();
+    return {values, values + x.elements()};
+  }
+
+  ThreadPool pool_{2};
+  Context context_{pool_, Numerics::exact, GetParam()};
+  std::vector<Buffer> buffers_;
+};
+INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::Values(Device()));
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+TEST_P(OperationsTest, EmbeddingIsARowOfItsTable) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::q8_0, DType::q4_0,
+                            DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k}) {
+    Random random(3);
+    const std::int64_t vocab = 19, d = dtype >= DType::q4_k ? 512 : is_quantised(dtype) ? 96 : 37;
+    const Weights table = random_weights(random, dtype, vocab, d);
+    for (const std::int64_t T : kRows) {
+      std::vector<std::int32_t> ids;
+      for (std::int64_t t = 0; t < T; ++t) ids.push_back(static_cast<std::int32_t>(random.bits() % 19));
+      const Tensor out = on_device(std::vector<float>(index(T * d)), {T, d});
+      embed(context_, out, table.matrix(), ids);
+      const std::vector<float> found = back(out);
+      for (std::int64_t i = 0; i < T * d; ++i)
+        ASSERT_EQ(found[index(i)], table.values[index(ids[index(i / d)] * d + i % d)]) << dtype_name(dtype);
+    }
+  }
+}
+
+TEST_P(OperationsTest, PoolingSharesAreASoftmax) {
+  for (const std::int64_t T : {1, 2, 7, 33}) {
+    for (const std::int64_t d : {1, 5, 64, 577}) {
+      Random random(static_cast<std::uint64_t>(T * d));
+      const std::vector<float> x = random.values(T * d, 2.0f), vector = random.values(d);
+      const Tensor shares = on_device(std::vector<float>(index(T)), {T});
+      pooling_shares(context_, shares, on_device(x, {T, d}), on_device(vector, {d}));
+      std::vector<double> wanted(index(T));
+      double most = -1e300, total = 0, magnitude = 0;
+      for (std::int64_t t = 0; t < T; ++t) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < d; ++i) {
+          const double term =
+              static_cast<double>(x[index(t * d + i)]) * static_cast<double>(vector[index(i)]);
+          wanted[index(t)] += term;
+          sum += std::abs(term);
+        }
+        magnitude = std::max(magnitude, sum);
+        most = std::max(most, wanted[index(t)]);
+      }
+      for (double& w : wanted) total += w = std::exp(w - most);
+      const std::vector<float> found = back(shares);
+      // A product errs by d epsilon Σ|terms|, so does the difference of two, twice over in a share.
+      const double bound =
+          kEpsilon * (4.0 * static_cast<double>(d + 2) * magnitude + 2.0 * static_cast<double>(T) + 16);
+      for (std::int64_t t = 0; t < T; ++t) ASSERT_NEAR(found[index(t)], wanted[index(t)] / total, bound);
+    }
+  }
+}
+
+TEST_P(OperationsTest, CopiesKeepOrRoundAndLeaveGapsAlone) {
+  for (const std::int64_t T : kRows) {
+    for (const std::int64_t d : {1, 3, 64, 129}) {
+      Random random(static_cast<std::uint64_t>(T + d));
+      const std::vector<float> x = random.values(T * d);
+      const Tensor wide = on_device(std::vector<float>(index(T * (d + 3)), 7.0f), {T, d + 3});
+      Tensor gaps = wide;
+      gaps.shape[1] = d;
+      copy(context_, gaps, on_device(x, {T, d}));
+      const std::vector<float> found = back(wide);
+      for (std::int64_t i = 0; i < T * (d + 3); ++i)
+        ASSERT_EQ(found[index(i)], i % (d + 3) < d ? x[index(i / (d + 3) * d + i % (d + 3))] : 7.0f);
+      buffers_.push_back(context_.backend().allocate(index(2 * T * d + 2)));
+      const Tensor half = buffers_.back().tensor(DType::bf16, {T, d});
+      const Tensor again = on_device(std::vector<float>(x.size()), {T, d});
+      copy(context_, half, gaps);
+      copy(context_, again, half);
+      const std::vector<float> rounded = back(again);
+      for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(rounded[i], bf16_to_f32(f32_to_bf16(x[i])));
+    }
+  }
+}
+
+TEST_P(OperationsTest, FillAndFinite) {
+  for (const std::int64_t n : {1, 2, 17, 1000}) {
+    const Tensor x = on_device(std::vector<float>(index(n)), {n});
+    fill(context_, x, 2.5f);
+    for (const float value : back(x)) ASSERT_EQ(value, 2.5f);
+    EXPECT_TRUE(all_finite(context_, x));
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+      for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+        std::vector<float> values(index(n), std::numeric_limits<float>::max());
+        values[index(at)] = bad;
+        EXPECT_FALSE(all_finite(context_, on_device(values, {n})));
+      }
+    }
+  }
+  EXPECT_TRUE(all_finite(context_, on_device({}, {0})));
+}
+
+Weights zero_weights(std::int64_t rows, std::int64_t cols) {
+  Weights w;
+  w.bytes.assign(index(rows * cols) * sizeof(float), std::byte{0});
+  w.rows = rows;
+  w.cols = cols;
+  return w;
+}
+
+TEST_P(OperationsTest, AnAdapterAddsItsProduct) {
+  for (const Rows rows : {Rows::few, Rows::batched}) {
+    for (const std::int64_t T : kRows) {
+      const std::int64_t in = 45, out = 23, r = 5;
+      Random random(static_cast<std::uint64_t>(T));
+      const Weights a = random_weights(random, DType::f32, r, in),
+                    b = random_weights(random, DType::bf16, out, r);
+      const std::vector<float> x = random.values(T * in), y = random.values(T * out);
+      const Tensor sum = on_device(y, {T, out});
+      const Matrix first = a.matrix();
+      const Tensor plain = on_device(std::vector<float>(index(T * r)), {T, r}),
+                   low = on_device(std::vector<float>(index(T * r)), {T, r});
+      const Weights zero = zero_weights(out, in);
+      const Matrix base = zero.matrix();
+      const AdaptedOutput outputs[] = {
+          {.out = sum, .base = &base, .adapter = {a.matrix(), b.matrix(), 0.5f, low}, .accumulate = true},
+          {.out = plain, .base = &first, .adapter = {}, .accumulate = false}};
+      linear_adapted(context_, on_device(x, {T, in}), outputs, rows);
+      EXPECT_EQ(back(plain), back(low)) << "one without an adapter, beside it";
+      const std::vector<float> found = back(sum);
+      for (std::int64_t t = 0; t < T; ++t) {
+        for (std::int64_t o = 0; o < out; ++o) {
+          double wanted = 0, magnitude = 0;
+          for (std::int64_t k = 0; k < r; ++k)
+            for (std::int64_t i = 0; i < in; ++i) {
+              const double term = 0.5 * static_cast<double>(x[index(t * in + i)]) *
+                                  static_cast<double>(a.values[index(k * in + i)]) *
+                                  static_cast<double>(b.values[index(o * r + k)]);
+              wanted += term;
+              magnitude += std::abs(term);
+            }
+          wanted += static_cast<double>(y[index(t * out + o)]);
+          ASSERT_NEAR(found[index(t * out + o)], wanted,
+                      kEpsilon * (magnitude * static_cast<double>(in + r + 4) + 2));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(OperationsTest, LinearWritesRowsThatStandApart) {
+  Random random(9);
+  const std::int64_t T = 5, in = 64, out = 11;
+  const Weights w = random_weights(random, DType::q4_1, out, in);
+  const Tensor x = on_device(random.values(T * in), {T, in});
+  const Tensor close = on_device(std::vector<float>(index(T * out)), {T, out});
+  const Tensor wide = on_device(std::vector<float>(index(T * 16), 7.0f), {T, 16});
+  Tensor apart = wide;
+  apart.shape[1] = out;
+  linear(context_, close, x, w.matrix());
+  linear(context_, apart, x, w.matrix());
+  const std::vector<float> a = back(close), b = back(wide);
+  for (std::int64_t i = 0; i < T * 16; ++i)
+    ASSERT_EQ(b[index(i)], i % 16 < out ? a[index(i / 16 * out + i % 16)] : 7.0f);
+}
+
+// Out of several blocks, in any order, as if they had been copied together first.
+TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
+  const KvShape shape{4, 2, 6};
+  const std::int64_t kv = 12, capacity = 40;
+  RopeTable angles({1.0f, 0.3f, 0.02f});
+  angles.reserve(capacity);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::int64_t n : kRows) {
+      Random random(static_cast<std::uint64_t>(n));
+      std::vector<Weights> stored;
+      for (const std::int64_t rows : {3, 1, 9, 3, 1, 9})
+        stored.push_back(random_weights(random, dtype, rows, kv));
+      std::vector<RowBlock> blocks;
+      for (std::size_t b = 0; b < 3; ++b)
+        blocks.push_back({{stored[b].bytes.data(), dtype, {stored[b].rows, kv}},
+                          {stored[3 + b].bytes.data(), dtype, {stored[b].rows, kv}}});
+      std::vector<RowPlace> places;
+      std::vector<std::byte> k, v;
+      for (std::int64_t r = 0; r < n; ++r) {
+        const std::size_t b = random.bits() % 3;
+        const RowPlace place{b, random.bits() % stored[b].rows};
+        places.push_back(place);
+        const std::size_t size = row_bytes(dtype, kv), at = index(place.row) * size;
+        k.insert(k.end(), stored[b].bytes.begin() + std::ptrdiff_t(at),
+                 stored[b].bytes.begin() + std::ptrdiff_t(at + size));
+        v.insert(v.end(), stored[3 + b].bytes.begin() + std::ptrdiff_t(at),
+                 stored[3 + b].bytes.begin() + std::ptrdiff_t(at + size));
+      }
+      std::vector<float> keys[2], values[2];
+      KvCache caches[2];
+      for (int i = 0; i < 2; ++i) {
+        keys[i].assign(index(2 * capacity * 6), 0.0f);
+        values[i] = keys[i];
+        caches[i] = {keys[i].data(), values[i].data(), 3, capacity};
+      }
+      gather_rows(context_, caches[0], shape, {blocks, places}, angles);
+      append_rows(context_, caches[1], shape, {k.data(), dtype, {n, kv}}, {v.data(), dtype, {n, kv}}, angles);
+      EXPECT_EQ(caches[0].rows, 3 + n);
+      EXPECT_TRUE(same_bits(keys[0].data(), keys[1].data(), std::ssize(keys[0])));
+      EXPECT_TRUE(same_bits(values[0].data(), values[1].data(), std::ssize(values[0])));
+      const KvCache later = behind(caches[0], 3, shape);
+      EXPECT_EQ(later.rows, n);
+      EXPECT_EQ(later.values, values[0].data() + 3 * 6);
+    }
+  }
+}
+
+TEST_P(OperationsTest, WrongShapesAndPlacesAreMistakes) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const Tensor x = on_device(std::vector<float>(12), {3, 4}), four = on_device(std::vector<float>(4), {4});
+  EXPECT_DEATH(rms_norm(context_, x, x, on_device(std::vector<float>(3), {3}), 1e-5f), "rows of 4");
+  EXPECT_DEATH(swiglu(context_, x, x, x.rows(0, 2)), "3 and 2");
+  EXPECT_DEATH(add_row(context_, four, four), "dimensions");
+  Tensor elsewhere = x;
+  elsewhere.device = {DeviceKind::cuda, 0};
+  EXPECT_DEATH(silu(context_, elsewhere), "cuda:0");
+  const Weights table = [] {
+    Random random(1);
+    return random_weights(random, DType::f32, 9, 4);
+  }();
+  const std::int32_t ids[] = {0, 9, 1};
+  EXPECT_DEATH(embed(context_, x, table.matrix(), ids), "token 9 of 9");
+}
+
+TEST(Devices, ABuildWithoutCudaSaysSo) {
+  ThreadPool pool(1);
+  try {
+    const Context context(pool, Numerics::fast, {DeviceKind::cuda, 1});
+    FAIL() << "there is no such device";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string(error.what()).find("cuda:1"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace mplus::kernels
