@@ -1,192 +1,14 @@
 #include "mplus/engine/answer/json_constraint.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-
-#include "mplus/core/error.h"
 
 namespace mplus::engine {
-
-// One kind each; several kinds are a choice.
-struct JsonShape {
-  enum class Kind { object, array, string, number, integer, literal, choice };
-  struct Property {
-    std::string key;  // as it stands in the text, quotes included
-    const JsonShape* shape = nullptr;
-    bool required = false;
-  };
-
-  Kind kind = Kind::choice;
-  std::vector<Property> properties = {};
-  const JsonShape* additional = nullptr;  // of an object's other keys; null: there are none
-  const JsonShape* items = nullptr;
-  std::size_t least = 0, most = std::numeric_limits<std::size_t>::max();  // items
-  std::string literal = {};
-  std::vector<const JsonShape*> choices = {};
-  // The root owns all shapes of its schema: they refer to each other, also in circles.
-  std::vector<std::unique_ptr<JsonShape>> owned = {};
-};
-
 namespace {
 
 using Kind = JsonShape::Kind;
 
 constexpr std::size_t kMostSpace = 24;  // white space in a row: a model could go on with it for ever
 constexpr std::size_t kMostDepth = 64;
-
-class SchemaReader {
- public:
-  explicit SchemaReader(const io::Json& root) : root_(root) {}
-
-  JsonShapePtr read() {
-    auto whole = std::make_shared<JsonShape>();
-    shapes_ = &whole->owned;
-    whole->kind = Kind::choice;
-    whole->choices = {shape(root_, "schema")};
-    return whole;
-  }
-  // An object with whatever in it.
-  JsonShapePtr read_any_object() {
-    auto whole = std::make_shared<JsonShape>();
-    shapes_ = &whole->owned;
-    whole->choices = {kind_shape(io::Json::object(), "object", "")};
-    return whole;
-  }
-
- private:
-  JsonShape* make(Kind kind) {
-    shapes_->push_back(std::make_unique<JsonShape>());
-    shapes_->back()->kind = kind;
-    return shapes_->back().get();
-  }
-  const JsonShape* literal(const io::Json& value) {
-    JsonShape* made = make(Kind::literal);
-    made->literal = value.dump();
-    return made;
-  }
-  const JsonShape* anything() {
-    if (any_) return any_;
-    JsonShape* made = make(Kind::choice);
-    any_ = made;  // before its parts, which refer to it
-    for (const char* type : {"object", "array", "string", "number", "boolean", "null"})
-      made->choices.push_back(kind_shape(io::Json::object(), type, ""));
-    return made;
-  }
-
-  [[noreturn]] static void refuse(const std::string& where, const std::string& what) {
-    fail(ErrorCode::invalid_argument, "{}: {}", where, what);
-  }
-
-  const JsonShape* shape(const io::Json& schema, const std::string& where) {
-    if (schema.is_boolean()) {
-      if (!schema.get<bool>()) refuse(where, "false allows nothing");
-      return anything();
-    }
-    if (!schema.is_object()) refuse(where, "expected an object");
-    check_words(schema, where);
-    if (schema.contains("$ref")) return referred(schema["$ref"], where);
-    JsonShape* made = make(Kind::choice);
-    if (schema.contains("const")) {
-      made->choices = {literal(schema["const"])};
-    } else if (schema.contains("enum")) {
-      if (!schema["enum"].is_array() || schema["enum"].empty())
-        refuse(where + ".enum", "expected a list of values");
-      for (const io::Json& value : schema["enum"]) made->choices.push_back(literal(value));
-    } else if (const io::Json* list = schema.contains("anyOf")   ? &schema["anyOf"]
-                                      : schema.contains("oneOf") ? &schema["oneOf"]
-                                                                 : nullptr) {
-      if (!list->is_array() || list->empty()) refuse(where, "expected a list of schemas to choose from");
-      for (std::size_t i = 0; i < list->size(); ++i)
-        made->choices.push_back(shape((*list)[i], where + ".anyOf"));
-    } else if (!schema.contains("type")) {
-      if (!schema.contains("properties")) return anything();
-      made->choices = {kind_shape(schema, "object", where)};
-    } else if (schema["type"].is_array()) {
-      for (const io::Json& type : schema["type"])
-        made->choices.push_back(kind_shape(schema, type.get<std::string>(), where));
-    } else if (schema["type"].is_string()) {
-      made->choices = {kind_shape(schema, schema["type"].get<std::string>(), where)};
-    } else {
-      refuse(where + ".type", "expected a name or a list of names");
-    }
-    return made;
-  }
-
-  const JsonShape* kind_shape(const io::Json& schema, const std::string& type, const std::string& where) {
-    if (type == "string") return make(Kind::string);
-    if (type == "number") return make(Kind::number);
-    if (type == "integer") return make(Kind::integer);
-    if (type == "null") return literal(nullptr);
-    if (type == "boolean") {
-      JsonShape* made = make(Kind::choice);
-      made->choices = {literal(true), literal(false)};
-      return made;
-    }
-    if (type == "array") return array(schema, where);
-    if (type == "object") return object(schema, where);
-    refuse(where + ".type", "there is no type " + type);
-  }
-
-  const JsonShape* array(const io::Json& schema, const std::string& where) {
-    JsonShape* made = make(Kind::array);
-    made->items = schema.contains("items") ? shape(schema["items"], where + ".items") : anything();
-    made->least = schema.value("minItems", std::size_t{0});
-    made->most = schema.value("maxItems", std::numeric_limits<std::size_t>::max());
-    if (made->least > made->most) refuse(where, "minItems is more than maxItems");
-    return made;
-  }
-
-  const JsonShape* object(const io::Json& schema, const std::string& where) {
-    JsonShape* made = make(Kind::object);
-    const io::Json required = schema.value("required", io::Json::array());
-    const io::Json properties = schema.value("properties", io::Json::object());
-    for (const auto& [name, inner] : properties.items())
-      made->properties.push_back({io::Json(name).dump(), shape(inner, where + "." + name),
-                                  std::find(required.begin(), required.end(), name) != required.end()});
-    for (const io::Json& name : required)
-      if (!properties.contains(name)) refuse(where + ".required", "names a property that is not described");
-    const io::Json others = schema.value("additionalProperties", io::Json(true));
-    // With properties described, a model is held to them; without any, whatever it likes.
-    if (others.is_object()) {
-      made->additional = shape(others, where + ".additionalProperties");
-    } else if (properties.empty() && others == true) {
-      made->additional = anything();
-    }
-    return made;
-  }
-
-  const JsonShape* referred(const io::Json& reference, const std::string& where) {
-    if (!reference.is_string()) refuse(where + ".$ref", "expected a text");
-    const std::string name = reference.get<std::string>();
-    if (const auto known = references_.find(name); known != references_.end()) return known->second;
-    if (!name.starts_with("#")) refuse(where + ".$ref", "only places in the same schema can be referred to");
-    JsonShape* made = make(Kind::choice);
-    references_[name] = made;  // before it is read: it may refer to itself
-    const io::Json::json_pointer place(name.substr(1));
-    if (!root_.contains(place)) refuse(where + ".$ref", "there is no " + name);
-    made->choices = {shape(root_.at(place), name)};
-    return made;
-  }
-
-  static void check_words(const io::Json& schema, const std::string& where) {
-    static constexpr std::string_view kKnown[] = {
-        "type",    "properties",  "required", "additionalProperties",
-        "items",   "minItems",    "maxItems", "enum",
-        "const",   "anyOf",       "oneOf",    "$ref",
-        "$defs",   "definitions", "title",    "description",
-        "default", "examples",    "$schema",  "$id",
-        "format",  "strict",      "name"};
-    for (const auto& [word, value] : schema.items())
-      if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
-        refuse(where + "." + word, "this word of JSON Schema is not supported");
-  }
-
-  const io::Json& root_;
-  std::vector<std::unique_ptr<JsonShape>>* shapes_ = nullptr;
-  const JsonShape* any_ = nullptr;
-  std::map<std::string, const JsonShape*> references_;
-};
 
 // Where a text stands inside a value.
 struct Frame {
@@ -515,13 +337,6 @@ class JsonConstraint final : public Constraint {
 };
 
 }  // namespace
-
-JsonShapePtr json_shape(const io::Json& schema) { return SchemaReader(schema).read(); }
-
-JsonShapePtr any_json_object() {
-  static const io::Json nothing = io::Json::object();
-  return SchemaReader(nothing).read_any_object();
-}
 
 std::unique_ptr<Constraint> json_constraint(JsonShapePtr shape) {
   return std::make_unique<JsonConstraint>(std::move(shape));

@@ -1,16 +1,25 @@
 #include "mplus/io/text/json.h"
 
 #include <cmath>
+#include <unordered_set>
 
 #include "mplus/core/error.h"
 #include "mplus/io/text/names.h"
+#include "mplus/io/text/ordered_json.h"
 
 namespace mplus::io {
 namespace {
 
 // Builds the document from the parser's events. The parser itself is a loop over its own stack of states.
-class Builder : public nlohmann::json_sax<Json> {
+template <class Any>
+class Builder : public nlohmann::json_sax<Any> {
  public:
+  using typename nlohmann::json_sax<Any>::number_integer_t;
+  using typename nlohmann::json_sax<Any>::number_unsigned_t;
+  using typename nlohmann::json_sax<Any>::number_float_t;
+  using typename nlohmann::json_sax<Any>::string_t;
+  using typename nlohmann::json_sax<Any>::binary_t;
+
   Builder(std::string_view file_name, const JsonLimits& limits) : file_name_(file_name), limits_(limits) {}
 
   bool null() override { return put(nullptr); }
@@ -20,17 +29,15 @@ class Builder : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t value, const string_t&) override { return put(value); }
   bool string(string_t& value) override { return put(std::move(value)); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool start_object(std::size_t) override { return open(Any::object()); }
+  bool start_array(std::size_t) override { return open(Any::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    auto& object = open_.back()->get_ref<Json::object_t&>();
-    const auto [at, fresh] = object.try_emplace(name);
-    if (!fresh)
+    auto& object = open_.back()->template get_ref<typename Any::object_t&>();
+    if (!add(object, name))
       fail(ErrorCode::corrupt, "{}: JSON: key {} appears twice in one object", file_name_, shown(name));
-    value_ = &at->second;
     return true;
   }
 
@@ -40,43 +47,69 @@ class Builder : public nlohmann::json_sax<Json> {
     fail(ErrorCode::corrupt, "{}: JSON, byte {}: {}", file_name_, position, shown(what));
   }
 
-  Json take() { return std::move(root_); }
+  Any take() { return std::move(root_); }
 
  private:
-  Json* put(Json&& value) {
+  bool add(Json::object_t& object, const std::string& name) {
+    const auto [at, fresh] = object.try_emplace(name);
+    value_ = &at->second;
+    return fresh;
+  }
+  // This map looks for a key from its start, which would take for ever with many: it is used as the list it
+  // is.
+  bool add(OrderedJson::object_t& object, const std::string& name) {
+    if (!keys_.back().insert(name).second) return false;
+    OrderedJson::object_t::Container& list = object;
+    value_ = &list.emplace_back(name, nullptr).second;
+    return true;
+  }
+
+  Any* put(Any&& value) {
     if (open_.empty()) return &(root_ = std::move(value));
     if (open_.back()->is_array())
-      return &open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+      return &open_.back()->template get_ref<typename Any::array_t&>().emplace_back(std::move(value));
     return &(*value_ = std::move(value));
   }
-  bool open(Json&& value) {
+  bool open(Any&& value) {
     if (open_.size() == limits_.depth)
       fail(ErrorCode::unsupported, "{}: JSON: nested deeper than {} levels", file_name_, limits_.depth);
     open_.push_back(put(std::move(value)));
+    keys_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    keys_.pop_back();
     return true;
   }
 
   std::string_view file_name_;
   const JsonLimits& limits_;
-  Json root_;
-  std::vector<Json*>
-      open_;               // a container's address is stable while it is open: only its innermost child grows
-  Json* value_ = nullptr;  // where the value of the last key goes
+  Any root_;
+  std::vector<Any*>
+      open_;              // a container's address is stable while it is open: only its innermost child grows
+  Any* value_ = nullptr;  // where the value of the last key goes
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects, in order
 };
+
+template <class Any>
+Any parsed(std::string_view text, std::string_view file_name, const JsonLimits& limits) {
+  if (text.size() > limits.size_bytes)
+    fail(ErrorCode::unsupported, "{}: JSON: expected at most {} bytes, found {}", file_name,
+         limits.size_bytes, text.size());
+  Builder<Any> builder(file_name, limits);
+  Any::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
+}
 
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view file_name, const JsonLimits& limits) {
-  if (text.size() > limits.size_bytes)
-    fail(ErrorCode::unsupported, "{}: JSON: expected at most {} bytes, found {}", file_name,
-         limits.size_bytes, text.size());
-  Builder builder(file_name, limits);
-  Json::sax_parse(text.begin(), text.end(), &builder);
-  return builder.take();
+  return parsed<Json>(text, file_name, limits);
+}
+
+OrderedJson parse_ordered_json(std::string_view text, std::string_view file_name, const JsonLimits& limits) {
+  return parsed<OrderedJson>(text, file_name, limits);
 }
 
 JsonFields::JsonFields(const Json& json, std::string_view file_name, std::string_view where)

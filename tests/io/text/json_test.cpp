@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "mplus/io/text/ordered_json.h"
 #include "tests/io/expect_error.h"
 
 namespace mplus::io {
@@ -13,6 +14,18 @@ TEST(Json, BuildsWhatTheLibrarysOwnParserBuilds) {
         "[1,[2,[3,{}]],{\"a\":[null]}]", "{\"a\":{\"b\":{\"c\":[1,2,{\"d\":false}]},\"e\":0},\"f\":[[],[]]}",
         " { \"x\" : 1 } "})
     EXPECT_EQ(parse_json(text, "f"), Json::parse(text)) << text;
+}
+
+TEST(Json, KeepsTheOrderOfKeysWhereThatIsAskedFor) {
+  const char* text = R"({"z":{"b":1,"a":[{"y":null,"x":2}]},"a":"q"})";
+  EXPECT_EQ(parse_ordered_json(text, "f").dump(), text);
+  EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("f.json", "'k'"),
+                     parse_ordered_json(R"({"k":1,"a":2,"k":3})", "f.json"));
+  EXPECT_NO_THROW(parse_ordered_json(R"([{"k":{"k":1}},{"k":1}])", "f.json"));
+  // So many that looking at all of them for each would not end.
+  std::string many = "{";
+  for (int i = 0; i < 200'000; ++i) many += "\"" + std::to_string(i) + "\":0,";
+  EXPECT_EQ(parse_ordered_json(many + "\"last\":1}", "f").size(), 200'001U);
 }
 
 TEST(Json, RefusesAKeyGivenTwice) {
