@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "mplus/io/text/json.h"
+
 namespace mplus::store {
 
 // A failure unwinds the steps before the session is read again: they refer to it.
@@ -64,7 +66,7 @@ auto StoredTurn::guarded(Doing&& doing) {
 }
 
 StoredTurn::StoredTurn(StoredSession& session, std::string_view message, engine::GenerateOptions options)
-    : session_(session) {
+    : session_(session), before_(session.journal().last_number()) {
   session.require_writer();
   generation_.emplace(engine::Generation::say(*session.session_, message, std::move(options)));
 }
@@ -75,6 +77,31 @@ engine::Work* StoredTurn::next_work() {
 
 void StoredTurn::take(engine::WorkResult result) {
   guarded([&] { generation_->take(std::move(result)); });
+}
+
+void StoredTurn::note_request(const std::string& name) noexcept {
+  try {
+    auto event = session_.journal_.last();
+    if (!event || event->number == before_ || event->kind != EventKind::turn) return;  // it was not taken
+    io::Json details = io::parse_json(event->details, "details");
+    details["request"] = name;
+    event->details = details.dump();
+    Transaction transaction(session_.store_->database(), session_.durability());
+    session_.journal_.renew(*event);
+    transaction.commit();
+    session_.store_->mark(session_.info_.id);
+  } catch (const std::exception& error) {
+    session_.warn(error.what());
+  }
+}
+
+std::optional<StoredEvent> turn_of_request(const StoredSession& session, const std::string& name) {
+  for (StoredEvent& event : session.journal().events()) {
+    if (event.kind != EventKind::turn || !event.damage.empty()) continue;
+    const io::Json details = io::parse_json(event.details, "details");
+    if (io::JsonFields(details, "details").string("request") == name) return std::move(event);
+  }
+  return std::nullopt;
 }
 
 }  // namespace mplus::store

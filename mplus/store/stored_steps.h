@@ -47,13 +47,20 @@ class StoredTurn {
   engine::Work* next_work();  // null: the answer has ended
   void take(engine::WorkResult result);
   engine::Answer answer() { return generation_->answer(); }  // once, when it has ended
+  // When it has ended: what it came by, kept with its event, so that whoever asks again can be told what came
+  // of it. Never fails: without it the request is only not known.
+  void note_request(const std::string& name) noexcept;
 
  private:
   template <class Doing>
   auto guarded(Doing&& doing);
 
   StoredSession& session_;
+  std::int64_t before_;  // the last event before it
   std::optional<engine::Generation> generation_;
 };
+
+// The turn that came by this request, in force or not.
+std::optional<StoredEvent> turn_of_request(const StoredSession& session, const std::string& name);
 
 }  // namespace mplus::store

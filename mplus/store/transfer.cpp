@@ -107,22 +107,24 @@ bool forgot_in_place(const Journal& journal) {
 
 }  // namespace
 
-void export_session(const StoredSession& session, const std::filesystem::path& file, bool with_journal) {
-  engine::FileExtras extras;
-  extras.metadata["session"] = session.info().name;
-  if (with_journal) {
-    PackedJournal packed;
-    for (const StoredEvent& event : session.journal().events()) packed.add(session.journal(), event);
-    std::vector<std::int64_t> places;
-    for (std::int64_t id : session.source_ids()) {
-      const std::int64_t place = packed.place(session.journal(), id);
-      const bool lost = id > 0 && place < 0;
-      places.push_back(lost ? packed.add(session.session().record().source(std::ssize(places))) : place);
-    }
-    extras.integers = {{"source_ids", std::move(places)}};
-    extras.bytes = {{"journal", dumped(packed.json)}, {"journal.texts", std::move(packed.texts)}};
+SessionExport::SessionExport(const StoredSession& session, bool with_journal)
+    : session_(session.session().fork()) {
+  extras_.metadata["session"] = session.info().name;
+  if (!with_journal) return;
+  PackedJournal packed;
+  for (const StoredEvent& event : session.journal().events()) packed.add(session.journal(), event);
+  std::vector<std::int64_t> places;
+  for (std::int64_t id : session.source_ids()) {
+    const std::int64_t place = packed.place(session.journal(), id);
+    const bool lost = id > 0 && place < 0;
+    places.push_back(lost ? packed.add(session.session().record().source(std::ssize(places))) : place);
   }
-  session.session().save(file, extras);
+  extras_.integers = {{"source_ids", std::move(places)}};
+  extras_.bytes = {{"journal", dumped(packed.json)}, {"journal.texts", std::move(packed.texts)}};
+}
+
+void export_session(const StoredSession& session, const std::filesystem::path& file, bool with_journal) {
+  SessionExport(session, with_journal).write(file);
 }
 
 // Events, then a state, then the session is shown.

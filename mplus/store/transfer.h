@@ -5,11 +5,23 @@
 #include <filesystem>
 #include <string>
 
+#include "mplus/engine/files/session_file.h"
 #include "mplus/store/stored_session.h"
 
 namespace mplus::store {
 
-// `with_journal`: also the events, so that it can be undone, forgotten from and rebuilt elsewhere.
+// A session as it is when this is made, on its way into a file. The store is needed only then: write() may be
+// called on another thread, while the session goes on.
+class SessionExport {
+ public:
+  // `with_journal`: also the events, so that it can be undone, forgotten from and rebuilt elsewhere.
+  SessionExport(const StoredSession& session, bool with_journal);
+  void write(const std::filesystem::path& file) const { session_.save(file, extras_); }
+
+ private:
+  engine::Session session_;
+  engine::FileExtras extras_;
+};
 void export_session(const StoredSession& session, const std::filesystem::path& file, bool with_journal);
 
 // Any memory file becomes a session. Without a journal in it, what it brought can be forgotten from, but not

@@ -7,6 +7,7 @@
 
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/terminal.h"
+#include "mplus/store/forget_json.h"
 
 namespace mplus::cli {
 namespace {
@@ -55,13 +56,6 @@ std::string names_text(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : ", ", printable(names[i]));
   return text + (names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
-}
-
-std::int64_t tokens_written_again(const engine::ForgetResult& result) {
-  std::int64_t tokens = 0;
-  for (const auto& [update, spans] : result.written_again)
-    for (const engine::Span& span : spans) tokens += span.token_end - span.token_begin;
-  return tokens;
 }
 
 }  // namespace
@@ -210,7 +204,7 @@ std::string forget_text(const store::ForgetReport& report, ForgetForm form) {
                              plural(removed.window_tokens, "token")));
     if (!removed.written_again.empty())
       line("written again",
-           fmt::format("{} in {}, of {}", plural(tokens_written_again(removed), "token"),
+           fmt::format("{} in {}, of {}", plural(store::tokens_written_again(removed), "token"),
                        plural(std::ssize(removed.written_again), "write"), names_text(report.written_again)));
     line("may stay", "traces in what was written later; --exact makes the memory again without it");
   }
@@ -224,22 +218,10 @@ std::string forget_text(const store::ForgetReport& report, ForgetForm form) {
 }
 
 Json forget_json(const store::ForgetReport& report, ForgetForm form) {
-  return {{"sources", report.sources},
-          {"exact", form.exact},
-          {"dry_run", form.planned},
-          {"rows", report.removed.rows},
-          {"updates", report.removed.updates},
-          {"segments", report.removed.segments},
-          {"window_tokens", report.removed.window_tokens},
-          {"written_again",
-           {{"sources", report.written_again},
-            {"updates", report.removed.written_again.size()},
-            {"tokens", tokens_written_again(report.removed)}}},
-          {"replayed_events", report.replayed_events},
-          {"answers", report.answers},
-          {"holders", report.holders},
-          {"log_wiped", report.left.reader.empty()},
-          {"reader", report.left.reader.empty() ? Json() : Json(report.left.reader)}};
+  Json json = store::forget_json(report, form.exact, form.planned);
+  json["log_wiped"] = report.left.reader.empty();
+  json["reader"] = report.left.reader.empty() ? Json() : Json(report.left.reader);
+  return json;
 }
 
 std::string verify_text(const std::string& name, const store::VerifyReport& report) {
