@@ -48,6 +48,10 @@ ApiError as_api_error(const std::exception_ptr& failure) {
   return {500, "internal_error", "something unexpected went wrong; the server's log has more"};
 }
 
+ApiError read_only_error() {
+  return {503, "read_only", "the store cannot be written here: memories can be read, and nothing is kept"};
+}
+
 std::string error_json(const ApiError& error) {
   const char* type = error.status == 401   ? "authentication_error"
                      : error.status == 403 ? "permission_error"

@@ -20,6 +20,7 @@ struct ApiError {
 // What a failure is called outside: an ApiError as it stands, errors of the engine and the store by their
 // codes, others as ours, without their text.
 ApiError as_api_error(const std::exception_ptr& failure);
+ApiError read_only_error();  // the store cannot be written
 std::string error_json(const ApiError& error);
 Reply error_reply(const ApiError& error);
 

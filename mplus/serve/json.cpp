@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "mplus/core/error.h"
-#include "mplus/io/text/json.h"
+#include "mplus/io/text/ordered_json.h"
 #include "mplus/serve/error.h"
 
 namespace mplus::serve {
@@ -13,7 +13,7 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 Json Fields::parse(std::string_view body) {
   if (body.empty()) return Json::object();
   try {
-    const io::Json parsed = io::parse_json(body, "the body");
+    Json parsed = io::parse_ordered_json(body, "the body");
     if (!parsed.is_object()) throw ApiError{400, "invalid_json", "the body must be a JSON object"};
     return parsed;
   } catch (const Error& error) {

@@ -21,6 +21,9 @@ const OpenMemory* Memories::peek(const std::string& name) const {
 }
 
 std::shared_ptr<OpenMemory> Memories::open(const std::string& name, const std::string& shown, bool create) {
+  if (const Place at = find(name);
+      at != open_.end() && to_reopen_.contains(name) && at->second.use_count() == 1)
+    put_away(at);
   if (const Place at = find(name); at != open_.end()) {
     at->second->used = std::chrono::steady_clock::now();
     return at->second;
@@ -32,6 +35,7 @@ std::shared_ptr<OpenMemory> Memories::open(const std::string& name, const std::s
     throw ApiError{
         409, "memory_in_use",
         fmt::format("memory {} is being written by {}: end that, or wait", io::shown(shown), *info->writer)};
+  if (!info && store_.read_only()) throw read_only_error();
   make_room();
   store::StoredOptions options;
   options.warn = [](const std::string& message) { spdlog::warn("{}", message); };
@@ -58,11 +62,17 @@ void Memories::make_room() {
 void Memories::put_away(Place place) {
   const auto [name, memory] = std::move(*place);
   open_.erase(place);
+  to_reopen_.erase(name);
   try {
     memory->session.close();
   } catch (const Error& error) {  // the journal has everything; the next opening replays it
     spdlog::warn("memory {}: {}", io::shown(name), error.what());
   }
+}
+
+void Memories::after_failure(bool our_fault) {
+  for (const auto& [name, memory] : open_)
+    if (std::exchange(memory->doubtful, false) && our_fault) to_reopen_.insert(name);
 }
 
 void Memories::close(const std::string& name) {

@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "mplus/store/stored_session.h"
@@ -21,11 +23,13 @@ struct MemoriesOptions {
 struct OpenMemory {
   OpenMemory(store::Store& store, engine::Engine& engine, const std::string& name,
              const store::StoredOptions& options)
-      : session(store, engine, name, store::Access::write, options) {}
+      : session(store, engine, name, store.read_only() ? store::Access::read : store::Access::write,
+                options) {}
 
   store::StoredSession session;
   bool changing = false;  // by a turn, a document or a remaking
   int readers = 0;        // that look at it as it is, so it cannot be remade
+  bool doubtful = false;  // a change was left by an exception
   std::chrono::steady_clock::time_point used = std::chrono::steady_clock::now();
 };
 
@@ -52,6 +56,7 @@ class Using {
       --memory_->readers;
     } else {
       memory_->changing = false;
+      memory_->doubtful = memory_->doubtful || std::uncaught_exceptions() > exceptions_;
     }
     memory_->used = std::chrono::steady_clock::now();
   }
@@ -59,6 +64,7 @@ class Using {
  private:
   std::shared_ptr<OpenMemory> memory_;
   How how_;
+  int exceptions_ = std::uncaught_exceptions();  // when it began
 };
 
 class Memories {
@@ -71,6 +77,9 @@ class Memories {
   std::shared_ptr<OpenMemory> open(const std::string& name, const std::string& shown, bool create);
   const OpenMemory* peek(const std::string& name) const;  // null: it is not open
   std::size_t open_count() const { return open_.size(); }
+  // After an exception that left a change: where it was the server's or the disk's fault, memories that it
+  // may have left unusable are opened again when they are asked for next.
+  void after_failure(bool our_fault);
   // Before it is deleted. Throws ApiError while a request uses it.
   void close(const std::string& name);
   // Before it is forked: the fork then opens without a replay.
@@ -88,6 +97,7 @@ class Memories {
   engine::Engine& engine_;
   MemoriesOptions options_;
   std::list<std::pair<std::string, std::shared_ptr<OpenMemory>>> open_;
+  std::set<std::string> to_reopen_;
 };
 
 }  // namespace mplus::serve

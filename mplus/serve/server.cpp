@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "mplus/serve/api/router.h"
+#include "mplus/serve/api/openapi.h"
 #include "mplus/serve/mcp/mcp.h"
 
 namespace mplus::serve {
@@ -29,10 +29,15 @@ struct Core {
     add_text_routes(router, services);
     add_chat_routes(router, services);
     add_response_routes(router, services);
+    add_conversation_routes(router, services);
     add_memory_routes(router, services);
+    add_question_routes(router, services);
+    add_document_routes(router, services);
+    add_transfer_routes(router, services);
     add_look_routes(router, services);
     add_page_routes(router);
     add_mcp_routes(router, mcp);
+    add_openapi_route(router, options.services.version);
   }
 
   Metrics metrics;

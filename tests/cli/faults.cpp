@@ -6,6 +6,7 @@
 //   MPLUS_FAULT          kill:N, full:N (no space left), once:N (the same, for this one) or error:N (I/O
 //   error); 0:
 //                        only count
+//   MPLUS_FAULT_WHILE    a file: only while it is there, operations count and fail
 //   MPLUS_FAULT_COUNT    a file that gets the count when the process ends
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,6 +30,7 @@ std::atomic<long> operations{0};
 
 struct Plan {
   const char* folder = std::getenv("MPLUS_FAULT_FOLDER");
+  const char* only_while = std::getenv("MPLUS_FAULT_WHILE");
   long at = 0;
   int error = 0;  // 0: kill
   bool once = false;
@@ -74,7 +76,7 @@ bool counts(int descriptor) {
 
 // True: the operation is to fail, errno is set. May not return.
 bool fails(bool counted, bool needs_space) {
-  if (!counted) return false;
+  if (!counted || (plan().only_while && ::access(plan().only_while, F_OK) != 0)) return false;
   const long number = ++operations;
   if (plan().at == 0 || number < plan().at || (plan().once && number > plan().at)) return false;
   if (plan().error == 0) ::raise(SIGKILL);

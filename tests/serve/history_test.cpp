@@ -1,5 +1,5 @@
 // Conversations that clients send again, against what a memory holds of them.
-#include "mplus/serve/api/history.h"
+#include "mplus/serve/api/answer/history.h"
 
 #include <gtest/gtest.h>
 
@@ -31,6 +31,14 @@ TEST(History, WhatIsHeldAlreadyIsNotTakenInAgain) {
 
 TEST(History, AMessageWithoutHistoryBeginsAnotherConversation) {
   EXPECT_EQ(plan_history({kOne, kTwo}, {}, "Something else.").action, HistoryAction::continued);
+}
+
+TEST(History, AFirstMessageTakesTheConversationsPlaceWhereThatIsTheWholeOfIt) {
+  const HistoryPlan plan = plan_history({kOne, kTwo}, {}, "Something else.", true);
+  EXPECT_EQ(plan.action, HistoryAction::branched);
+  EXPECT_EQ(plan.keep, 0u);
+  EXPECT_EQ(plan_history({kOne, kTwo}, {kOne, kTwo}, "Next.", true).action, HistoryAction::continued);
+  EXPECT_EQ(plan_history({}, {}, "Hello.", true).action, HistoryAction::continued);
 }
 
 TEST(History, AnEditedMessageGoesOnBeforeIt) {

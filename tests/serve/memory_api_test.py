@@ -191,32 +191,6 @@ class Changes(ServerTest):
         self.refused(self.server.post("/v1/memories/nobody/fork", {"name": "x"}), 404)
         self.refused(self.server.post("/v1/memories/stem/fork", {"name": " x"}), 400)
 
-    def test_export_and_import(self):
-        self.new("here", story(90, 12))
-        self.say("here", "Who?")
-        reply = self.server.get("/v1/memories/here/export")
-        self.assertEqual((reply.status, reply.headers["content-type"]), (200, "application/octet-stream"))
-        made = self.expected(self.server.post("/v1/memories/import?name=there", reply.body), 201)
-        self.assertEqual(made["name"], "there")
-        self.assertEqual(self.turns("there"), self.turns("here"))
-        self.assertEqual([d["name"] for d in self.documents("there")], ["0.txt"])
-        for name in ("here", "there"):
-            self.assertEqual(self.post(f"/v1/memories/{name}/ask", {"question": "Who?", "max_tokens": 8})["answer"],
-                             self.post("/v1/memories/here/ask", {"question": "Who?", "max_tokens": 8})["answer"])
-        self.refused(self.server.post("/v1/memories/import?name=there", reply.body), 409)
-        self.refused(self.server.post("/v1/memories/import?name=cut", reply.body[:-100]), 400)
-        self.refused(self.server.post("/v1/memories/import?name=junk", b"junk"), 400)
-        self.refused(self.server.post("/v1/memories/import", reply.body), 400, "name")
-        self.refused(self.server.get("/v1/memories/cut"), 404)
-
-    def test_a_request_id_is_no_path(self):
-        """It names a file on its way; it must not name one elsewhere."""
-        self.new("path", "A text.\n")
-        place = self.folder / "elsewhere"
-        reply = self.server.get("/v1/memories/path/export", headers={"x-request-id": f"x/../../{place}/deep"})
-        self.assertEqual(reply.status, 200, reply.body[:300])
-        self.assertFalse(place.exists())
-
     def test_flush(self):
         self.say("flushes", "A message that waits to be written.")
         before = self.get("/v1/memories/flushes")

@@ -15,7 +15,7 @@ TEST(Target, PathAndQueryAreDecodedPieceByPiece) {
   ASSERT_TRUE(parse_target("/v1/memories/a%2Fb%20c?exact=true&name=x%26y+z&exact=false", request));
   EXPECT_EQ(request.segments, (std::vector<std::string>{"v1", "memories", "a/b c"}));
   EXPECT_EQ(request.asked("name"), "x&y z");
-  EXPECT_FALSE(request.asked_for("exact"));
+  EXPECT_EQ(request.asked("exact"), "false");
 }
 
 TEST(Target, WhatIsNoPathIsRefused) {

@@ -69,6 +69,16 @@ class NameSpaces(ServerTest):
             self.assertEqual(self.server.request(method, path, body, headers=headers).status, 403, path)
         self.assertEqual(self.server.request("GET", "/v1/memories/ann-notes", headers=headers).status, 200)
 
+    def test_what_is_of_the_whole_server_is_for_nobody_in_a_name_space(self):
+        for path in ("/metrics", "/v1/backup"):
+            self.assertEqual(self.ask("ann", "GET", path).status, 403, path)
+
+    def test_a_key_for_requests_is_anothers_too(self):
+        body = {"memory": "same", "max_tokens": 2, "messages": [{"role": "user", "content": "Hello."}]}
+        replies = [self.server.request("POST", "/v1/chat/completions", body, headers=self.headers(person) | {"Idempotency-Key": "1"})
+                   for person in ("ann", "bob", "ann")]
+        self.assertEqual([reply.headers.get("Idempotent-Replayed") for reply in replies], [None, None, "true"])
+
     def test_anothers_name_is_as_a_missing_one(self):
         for path in PATHS[2:6]:
             mine = self.ask("ann", "GET", path.format(m="bob-notes", n=1, h=""))

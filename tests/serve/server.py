@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 import tiny_model  # noqa: E402
-from program import DATA, PROGRAM, ROOT, TIMEOUT, default_model, plain_environment, story  # noqa: E402,F401
+from program import DATA, ORDINARY_USER, PROGRAM, ROOT, TIMEOUT, default_model, plain_environment, story  # noqa: E402,F401
 
 DELTA = ROOT / "models" / "smollm2-135m-mplus.safetensors"
 LIBC = ctypes.CDLL(None)
@@ -56,16 +56,19 @@ def parse_events(body):
 
 
 class Server:
-    """A running server. `model`: arguments that choose one; `home`: its store, which outlives it."""
+    """A running server. `model`: arguments that choose one; `home`: its store, which outlives it. `through`: a
+    program that starts it; `environment`: more of that."""
 
-    def __init__(self, model, home, *options):
+    def __init__(self, model, home, *options, through=(), environment=None):
         self.home = Path(home)
         self.home.mkdir(parents=True, exist_ok=True)
         self.log = self.home.with_suffix(".log")
+        self.temporary = self.home.with_suffix(".tmp")
+        self.temporary.mkdir(exist_ok=True)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", "--port", "0", *map(str, model), *map(str, options)], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=log, cwd=self.home, env=plain_environment(MPLUS_HOME=self.home),
+                [*through, PROGRAM, "serve", "--port", "0", *map(str, model), *map(str, options)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log, cwd=self.home, env=plain_environment(MPLUS_HOME=self.home, TMPDIR=self.temporary, **(environment or {})),
                 preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
         self.pid = self.process.pid
         said, deadline = b"", time.monotonic() + TIMEOUT
@@ -183,8 +186,8 @@ class ServerTest(unittest.TestCase):
         cls.server = cls.start(cls.folder / "home", *cls.options)
 
     @classmethod
-    def start(cls, home, *options):
-        server = Server(cls.model, home, *options)
+    def start(cls, home, *options, **how):
+        server = Server(cls.model, home, *options, **how)
         cls.addClassCleanup(server.kill)
         return server
 

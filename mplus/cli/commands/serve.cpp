@@ -151,7 +151,10 @@ int run_server(ServeOptions options) {
     log_reply(how, request, status, seconds);
   };
   const auto engine = open_engine(options.model, {}, true);
-  store::Store store = open_store();
+  store::Store store = open_store(store::Access::read);
+  if (store.read_only())
+    note("note: {} cannot be written: memories can be read, and nothing is kept\n",
+         printable(store.folder().string()));
   serve::Server running(*engine, store, server);
   const std::string host = server.host.find(':') == std::string::npos ? server.host : "[" + server.host + "]";
   put(fmt::format("listening on http://{}:{}\n", host, running.port()));

@@ -3,7 +3,7 @@
 
 #include "mplus/io/text/hash.h"
 #include "mplus/serve/api/router.h"
-#include "mplus/serve/page.h"
+#include "mplus/serve/embedded.h"
 
 namespace mplus::serve {
 namespace {
@@ -21,7 +21,7 @@ const char* media_type(std::string_view name) {
 }
 
 void send(const Call& call, std::string_view name) {
-  for (const PageFile& file : page_files()) {
+  for (const EmbeddedFile& file : page_files()) {
     if (file.name != name) continue;
     const std::string tag =
         fmt::format("\"{}\"", io::sha256_hex(std::as_bytes(std::span(file.bytes))).substr(0, 16));

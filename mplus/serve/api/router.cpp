@@ -49,6 +49,7 @@ bool is_this_machine(std::string_view host) {
 
 void Router::add(const char* method, const char* path, Handler handler, std::optional<Right> right) {
   routes_.push_back({method, pieces(path), std::move(handler), right});
+  descriptions_.push_back({method, path, right});
 }
 
 Caller Router::caller_of(const Request& request) const {
@@ -108,12 +109,12 @@ void Router::handle_for(const std::shared_ptr<Exchange>& exchange, const Caller&
 void Router::route(const std::shared_ptr<Exchange>& exchange, const Caller* known) const {
   const Request& request = exchange->request;
   if (request.method == "OPTIONS" && !request.header("origin").empty())
-    return exchange->reply(
-        {.status = 204,
-         .type = "",
-         .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
-                     {"Access-Control-Allow-Headers", "authorization, content-type, x-mplus-memory"},
-                     {"Access-Control-Max-Age", "600"}}});
+    return exchange->reply({.status = 204,
+                            .type = "",
+                            .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+                                        {"Access-Control-Allow-Headers",
+                                         "authorization, content-type, idempotency-key, x-mplus-memory"},
+                                        {"Access-Control-Max-Age", "600"}}});
   std::vector<std::string> names;
   std::string allowed;
   for (const Route& route : routes_) {
@@ -124,6 +125,10 @@ void Router::route(const std::shared_ptr<Exchange>& exchange, const Caller* know
       if (route.right && !call.caller.may(*route.right))
         throw ApiError{403, "not_allowed",
                        fmt::format("this key has not the right \"{}\"", right_name(*route.right))};
+      if (services_.store.read_only() && route.method != "GET" &&
+          route.right.value_or(Right::read) != Right::read)
+        throw read_only_error();
+      if (route.method == "POST" && idempotency_.answer(call)) return;
       return route.handler(std::move(call));
     }
     allowed += (allowed.empty() ? "" : ", ") + route.method;

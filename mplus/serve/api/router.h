@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mplus/serve/api/idempotency.h"
 #include "mplus/serve/api/services.h"
 
 namespace mplus::serve {
@@ -24,6 +25,13 @@ class Router {
   void handle_for(const std::shared_ptr<Exchange>& exchange, const Caller& caller) const;
   void handle(const std::shared_ptr<Exchange>& exchange) const;
 
+  // A route as it was added.
+  struct Description {
+    std::string method, path;
+    std::optional<Right> right;
+  };
+  const std::vector<Description>& descriptions() const { return descriptions_; }
+
  private:
   struct Route {
     std::string method;
@@ -38,14 +46,20 @@ class Router {
   void check_origin(const Request& request) const;
 
   Services& services_;
+  mutable Idempotency idempotency_;
   std::vector<Route> routes_;
+  std::vector<Description> descriptions_;
 };
 
 // Each adds the routes of one kind.
-void add_text_routes(Router& router, Services& services);      // models, tokens, health, metrics
-void add_chat_routes(Router& router, Services& services);      // chat and plain completions
-void add_response_routes(Router& router, Services& services);  // responses and conversations
-void add_memory_routes(Router& router, Services& services);    // memories and what is done with them
+void add_text_routes(Router& router, Services& services);  // models, tokens, health, metrics
+void add_chat_routes(Router& router, Services& services);  // chat and plain completions
+void add_response_routes(Router& router, Services& services);
+void add_conversation_routes(Router& router, Services& services);
+void add_memory_routes(Router& router, Services& services);    // memories: made, forked, undone, deleted
+void add_question_routes(Router& router, Services& services);  // ask and search
+void add_document_routes(Router& router, Services& services);  // read and forgotten
+void add_transfer_routes(Router& router, Services& services);  // export, import
 void add_look_routes(Router& router, Services& services);      // documents, turns, events, timeline
 void add_page_routes(Router& router);                          // what a browser gets
 

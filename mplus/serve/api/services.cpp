@@ -9,14 +9,17 @@
 namespace mplus::serve {
 namespace {
 
-engine::Steps<> guarded(Job& job, std::shared_ptr<Call> call, const Services::Handler& handler) {
+engine::Steps<> guarded(Memories& memories, Job& job, std::shared_ptr<Call> call,
+                        const Services::Handler& handler) {
   std::exception_ptr failure;
   try {
     co_await handler(job, *call);
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) report(*call, failure);
+  if (!failure) co_return;
+  memories.after_failure(as_api_error(failure).status >= 500);
+  report(*call, failure);
 }
 
 void refuse_for_now(const Call& call) {
@@ -33,11 +36,20 @@ void report(const Call& call, const std::exception_ptr& failure) {
   call.exchange->end();
 }
 
+bool Call::asked_for(const std::string& name, bool otherwise) const {
+  const auto value = request().asked(name);
+  if (!value) return otherwise;
+  if (*value != "true" && *value != "false")
+    throw ApiError{400, "invalid_value", fmt::format("{}: expected true or false", name), name};
+  return *value == "true";
+}
+
 void Services::as_job(Call call, Handler handler) {
   auto shared = std::make_shared<Call>(std::move(call));
   shared->exchange->set_on_room([this] { scheduler.wake(); });
-  const bool taken = scheduler.submit(
-      [shared, handler = std::move(handler)](Job& job) { return guarded(job, shared, handler); });
+  const bool taken = scheduler.submit([this, shared, handler = std::move(handler)](Job& job) {
+    return guarded(memories, job, shared, handler);
+  });
   if (!taken) refuse_for_now(*shared);
 }
 

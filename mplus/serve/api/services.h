@@ -36,6 +36,8 @@ struct Call {
   std::string memory() const { return caller.stored(names[0]); }  // that the path names
   const Request& request() const { return exchange->request; }
   Json body() const { return Fields::parse(request().body); }
+  // "?dry_run=true"; throws ApiError where it is neither true nor false.
+  bool asked_for(const std::string& name, bool otherwise) const;
 };
 
 struct Services {

@@ -1,7 +1,7 @@
 // Models, tokens, and whether the server is well.
 #include <fmt/core.h>
 
-#include "mplus/serve/api/memory_choice.h"
+#include "mplus/serve/api/answer/memory_choice.h"
 #include "mplus/serve/api/router.h"
 
 namespace mplus::serve {
@@ -95,6 +95,9 @@ void add_text_routes(Router& router, Services& services) {
   router.add(
       "GET", "/metrics",
       [&](Call call) {
+        if (!call.caller.space.empty())
+          throw ApiError{403, "not_allowed",
+                         "the numbers are the whole server's: for keys without a name space"};
         services.on_engine(std::move(call), [&](Call&) {
           return Reply{.body = metrics_text(services), .type = "text/plain; version=0.0.4; charset=utf-8"};
         });

@@ -11,14 +11,35 @@ void Exchange::tell() {
   if (ready) ready();
 }
 
+Exchange::~Exchange() {
+  if (kept_) kept_(nullptr);
+}
+
+void Exchange::keep_reply(Kept kept, std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  kept_ = std::move(kept);
+  most_kept_ = most;
+}
+
+void Exchange::tell_kept() {
+  Kept kept;
+  {
+    const std::lock_guard lock(mutex_);
+    kept = std::exchange(kept_, nullptr);
+  }
+  if (kept) kept(kept_whole_ ? &copy_ : nullptr);
+}
+
 void Exchange::reply(Reply reply) {
   {
     const std::lock_guard lock(mutex_);
     if (begun_) return;
     begun_ = ended_ = true;
+    if (kept_) copy_ = reply;
     reply_ = std::move(reply);
     for (auto& header : extra_headers) reply_.headers.push_back(header);
   }
+  tell_kept();
   tell();
 }
 
@@ -27,6 +48,7 @@ void Exchange::begin_stream(std::string type) {
     const std::lock_guard lock(mutex_);
     if (begun_) return;
     begun_ = streamed_ = true;
+    copy_.type = type;
     reply_ = {.status = 200, .type = std::move(type), .headers = extra_headers};
   }
   tell();
@@ -35,7 +57,10 @@ void Exchange::begin_stream(std::string type) {
 void Exchange::write(std::string_view piece) {
   {
     const std::lock_guard lock(mutex_);
-    if (!streamed_ || ended_ || gone()) return;
+    if (!streamed_ || ended_) return;
+    if (kept_ && copy_.body.size() + piece.size() > most_kept_) kept_whole_ = false;
+    if (kept_ && kept_whole_) copy_.body += piece;
+    if (gone()) return;
     waiting_ += piece;
     waiting_bytes_ = waiting_.size();
   }
@@ -47,6 +72,7 @@ void Exchange::end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
+  tell_kept();
   tell();
 }
 

@@ -17,6 +17,7 @@ namespace mplus::serve {
 class Exchange {
  public:
   explicit Exchange(Request asked) : request(std::move(asked)) {}
+  ~Exchange();
 
   const Request request;
   Headers extra_headers = {};  // of the reply; set before it
@@ -28,6 +29,10 @@ class Exchange {
   void end();
   bool replied() const;  // or begun to
   bool is_full() const { return waiting_bytes_ > kMostWaiting; }
+  // Called once, with the whole reply when it has ended, also where its client has gone; with null where it
+  // never ends, or is a stream of more than `most` bytes. Set before the reply.
+  using Kept = std::function<void(const Reply*)>;
+  void keep_reply(Kept kept, std::size_t most);
   // The client has gone: nobody reads the reply.
   bool gone() const { return gone_.stop_requested(); }
   std::stop_token gone_token() const { return gone_.get_token(); }
@@ -49,6 +54,7 @@ class Exchange {
  private:
   static constexpr std::size_t kMostWaiting = 64 * 1024;
   void tell();
+  void tell_kept();
 
   mutable std::mutex mutex_;
   bool begun_ = false, streamed_ = false, ended_ = false, header_taken_ = false;
@@ -57,6 +63,10 @@ class Exchange {
   std::atomic<std::size_t> waiting_bytes_ = 0;
   std::stop_source gone_;
   std::function<void()> ready_, room_;
+  Kept kept_;   // until it has been told
+  Reply copy_;  // for it
+  std::size_t most_kept_ = 0;
+  bool kept_whole_ = true;
 };
 
 }  // namespace mplus::serve

@@ -1,6 +1,7 @@
 // A request and a reply as the rest of the server sees them; how they travel is http/server.h.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,19 +28,20 @@ struct Request {
     const auto at = query.find(name);
     return at == query.end() ? std::nullopt : std::optional(at->second);
   }
-  bool asked_for(const std::string& name) const {  // "?dry_run=true"
-    const std::string value = asked(name).value_or("false");
-    return value == "true" || value == "1" || value.empty();
-  }
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// The next piece of a body that is too large to be held whole; empty: that was all. Called on the
+// connections' thread. What it throws breaks the reply off.
+using PieceSource = std::function<std::string()>;
 
 struct Reply {
   int status = 200;
   std::string body = {};
   std::string type = "application/json";
   Headers headers = {};
+  PieceSource pieces = {};  // in place of `body`
 };
 
 // "/a%20b?x=1" → path and query. False: it is no path, or badly encoded.

@@ -1,4 +1,4 @@
-#include "mplus/serve/api/memory_choice.h"
+#include "mplus/serve/api/answer/memory_choice.h"
 
 #include <fmt/core.h>
 
@@ -20,6 +20,7 @@ MemoryChoice choice_of(const Json& json) {
   choice.mode = mode_of(fields);
   choice.name = fields.string("name").value_or("");
   choice.create = fields.boolean("create").value_or(true);
+  choice.whole = fields.boolean("whole").value_or(false);
   choice.passages = fields.boolean("passages").value_or(true);
   fields.end();
   return choice;
@@ -55,6 +56,7 @@ MemoryChoice memory_choice(const Services& services, const Call& call, Fields& b
   if (choice.name.empty() && choice.mode != MemoryMode::off && field)
     throw ApiError{400, "invalid_value", "memory.name: is missing", "memory.name"};
   if (choice.mode == MemoryMode::off) choice.name.clear();
+  if (choice.mode == MemoryMode::write && services.store.read_only()) throw read_only_error();
   if (choice.mode == MemoryMode::write && !call.caller.may(Right::write))
     throw ApiError{403, "not_allowed",
                    "this key may not write; `\"memory\": {\"mode\": \"read\"}` answers without",

@@ -1,4 +1,4 @@
-#include "mplus/serve/api/generate_request.h"
+#include "mplus/serve/api/answer/generate_request.h"
 
 #include <charconv>
 #include <cmath>
@@ -101,7 +101,7 @@ void read_format(const Json& format, const std::string& where, engine::GenerateO
     own.end();
     fields.ignore({"schema", "name", "description", "strict"});
     try {
-      shape = engine::json_shape(io::Json(*schema));
+      shape = engine::json_shape(*schema);
     } catch (const Error& error) {
       throw ApiError{400, "invalid_schema", error.what(), where};
     }
@@ -156,7 +156,7 @@ Json passages_json(const std::vector<engine::WhyChunk>& why, const engine::Recor
   return list;
 }
 
-Json seen_json(const engine::Answer& answer, const engine::Session& session) {
+Json seen_json(const engine::Answer& answer, const engine::Session& session, std::int64_t window) {
   std::size_t recalled = 0, short_term = 0;
   for (const auto& births : answer.recalled_births) recalled = std::max(recalled, births.size());
   for (const auto& births : answer.seen_births) short_term = std::max(short_term, births.size());
@@ -166,7 +166,15 @@ Json seen_json(const engine::Answer& answer, const engine::Session& session) {
   return {{"bos", session.engine().has_memory() ? 1 : 0},
           {"recalled", recalled},
           {"short_term", short_term},
-          {"window", answer.prompt_tokens + std::ssize(answer.tokens)}};
+          {"window", window}};
+}
+
+std::int64_t read_before(const engine::Session& session) {
+  const auto& window = session.window();
+  const auto last = std::find_if(window.rbegin(), window.rend(), [&](const engine::WindowToken& token) {
+    return session.record().source(token.source).speaker == engine::Speaker::assistant;
+  });
+  return std::distance(last, window.rend());
 }
 
 Json usage_json(std::int64_t prompt_tokens, std::int64_t answer_tokens) {

@@ -30,9 +30,10 @@ struct HistoryPlan {
   std::vector<SaidTurn> unknown = {};  // caught up: to be taken in first
 };
 
-// `sent`: the turns in front of the newest message.
+// `sent`: the turns in front of the newest message. `whole`: the memory's conversation is no longer than what
+// is sent, so a first message takes the place of all there is; otherwise it begins another conversation.
 HistoryPlan plan_history(const std::vector<SaidTurn>& held, const std::vector<SaidTurn>& sent,
-                         std::string_view newest);
+                         std::string_view newest, bool whole = false);
 
 // How many of the last events have to be undone so that `keep` turns are left; 0 where a document came after
 // them, which must not be lost.

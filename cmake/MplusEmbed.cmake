@@ -1,4 +1,5 @@
-# Writes the files of a folder into a C++ source (serve/page.h). cmake -DFOLDER=… -DSOURCE=… -P MplusPage.cmake
+# Writes the files of a folder into a C++ source (serve/embedded.h).
+# cmake -DFOLDER=… -DFUNCTION=… -DSOURCE=… -P MplusEmbed.cmake
 file(GLOB files ${FOLDER}/*)
 list(SORT files)
 set(arrays)
@@ -12,15 +13,15 @@ foreach(file ${files})
   string(APPEND entries "    {\"${name}\", text(kFile${number}, sizeof kFile${number} - 1)},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-set(content "#include \"mplus/serve/page.h\"\n\nnamespace mplus::serve {\nnamespace {\n\n${arrays}
+set(content "#include \"mplus/serve/embedded.h\"\n\nnamespace mplus::serve {\nnamespace {\n\n${arrays}
 [[maybe_unused]] std::string_view text(const unsigned char* bytes, unsigned long size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
 }  // namespace
 
-std::span<const PageFile> page_files() {
-  static const PageFile files[] = {\n${entries}    {\"\", \"\"},\n  };
+std::span<const EmbeddedFile> ${FUNCTION}() {
+  static const EmbeddedFile files[] = {\n${entries}    {\"\", \"\"},\n  };
   return {files, ${number}};
 }
 

@@ -1,6 +1,8 @@
-#include "mplus/serve/api/memory_json.h"
+#include "mplus/serve/api/memory/memory_json.h"
 
 #include <fmt/core.h>
+
+#include "mplus/store/forget_json.h"
 
 namespace mplus::serve {
 namespace {
@@ -71,28 +73,13 @@ Json document_json(store::Store& store, const std::string& memory, std::int64_t 
 }
 
 Json forget_json(const Caller& caller, const store::ForgetReport& report, bool exact, bool planned) {
-  Json holders = Json::array();  // others' stay unsaid, as does how many there are
+  Json json = store::forget_json(report, exact, planned);
+  json["holders"] = Json::array();  // others' stay unsaid, as does how many there are
   for (const std::string& holder : report.holders)
-    if (const auto name = caller.shown(holder)) holders.push_back(*name);
-  std::int64_t tokens = 0;
-  for (const auto& [update, spans] : report.removed.written_again)
-    for (const engine::Span& span : spans) tokens += span.token_end - span.token_begin;
-  return {{"sources", report.sources},
-          {"exact", exact},
-          {"dry_run", planned},
-          {"rows", report.removed.rows},
-          {"updates", report.removed.updates},
-          {"segments", report.removed.segments},
-          {"window_tokens", report.removed.window_tokens},
-          {"written_again",
-           {{"sources", report.written_again},
-            {"updates", report.removed.written_again.size()},
-            {"tokens", tokens}}},
-          {"replayed_events", report.replayed_events},
-          {"answers", report.answers},
-          {"holders", std::move(holders)},
-          {"text_is_gone",
-           !planned && report.holders.empty() && report.left.reader.empty() && report.left.copies.empty()}};
+    if (const auto name = caller.shown(holder)) json["holders"].push_back(*name);
+  json["text_is_gone"] =
+      !planned && report.holders.empty() && report.left.reader.empty() && report.left.copies.empty();
+  return json;
 }
 
 Json spans_json(const std::vector<engine::Span>& spans, const engine::Record& record,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mplus/io/text/chat_template.h"
-#include "mplus/serve/api/generate_request.h"
+#include "mplus/serve/api/answer/generate_request.h"
 
 namespace mplus::serve {
 
@@ -17,7 +17,7 @@ struct Message {
 
 struct CompletionRequest : GenerateRequest {
   std::vector<Message> messages = {};    // of a chat; the last is the user's
-  std::vector<io::TokenId> prompt = {};  // of a plain completion
+  std::vector<io::TokenId> prompt = {};  // of a plain completion, or made of the messages
   std::string prompt_text = {};          // if it was sent as text
   bool chat = true;
   bool sends_history = true;  // all of the conversation each time; false: only what is new
@@ -39,6 +39,11 @@ class ReplyForm {
   virtual void end_answer(const engine::Answer& answer) = 0;
   virtual void end(Json memory) = 0;  // null: none was read
 };
+
+// Answers of the model to one prompt, beside a memory or without one. Nothing is kept. `last`: of them.
+engine::Steps<> answer_prompt(Job& job, Call& call, const CompletionRequest& request,
+                              const engine::Session& session, engine::GenerateOptions options,
+                              ReplyForm& reply, engine::Answer& last);
 
 // All must outlive it.
 engine::Steps<> complete(Services& services, Job& job, Call& call, CompletionRequest& request,

@@ -1,4 +1,4 @@
-#include "mplus/serve/api/history.h"
+#include "mplus/serve/api/answer/history.h"
 
 #include <algorithm>
 
@@ -63,7 +63,7 @@ std::vector<SaidTurn> turns_of(const engine::Record& record) {
 }
 
 HistoryPlan plan_history(const std::vector<SaidTurn>& held, const std::vector<SaidTurn>& sent,
-                         std::string_view newest) {
+                         std::string_view newest, bool whole) {
   if (held.empty()) {
     if (sent.empty()) return {};
     return {HistoryAction::caught_up, 0, sent};
@@ -72,6 +72,7 @@ HistoryPlan plan_history(const std::vector<SaidTurn>& held, const std::vector<Sa
   const SaidTurn& last = held.back();
   if ((quotes(newest, last.message) && quotes(newest, last.answer)) || is_transcript_of(newest, last.message))
     return {HistoryAction::aside, 0, {}};
+  if (sent.empty() && whole) return {HistoryAction::branched, 0, {}};
   if (sent.empty()) {
     // The first message once more: it is to be answered anew. Another one begins a new conversation here.
     const auto repeated = std::find_if(held.rbegin(), held.rend(),

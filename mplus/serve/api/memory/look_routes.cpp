@@ -1,7 +1,7 @@
 // Looking into a memory: its documents, turns and events, and where what was read is now.
 #include <charconv>
 
-#include "mplus/serve/api/memory_json.h"
+#include "mplus/serve/api/memory/memory_json.h"
 #include "mplus/serve/api/router.h"
 
 namespace mplus::serve {
@@ -98,21 +98,43 @@ std::vector<std::vector<RowCounts>> rows_of_chunks(const memory::Memory& memory)
   return counts;
 }
 
+// How many rows each chunk left in a layer: K, but for a short text with little before it, or written again
+// alone.
+std::vector<std::int64_t> rows_made(const store::StoredSession& stored) {
+  const engine::Session& session = stored.session();
+  const std::int64_t most = session.memory().layout().K;
+  const std::vector<std::int64_t> again = stored.rewritten_updates();
+  std::vector<std::int64_t> made;
+  std::int64_t tail = 0;
+  for (std::int64_t update = 0; update < session.record().updates(); ++update) {
+    std::int64_t tokens = 0;
+    for (const engine::Span& span : session.record().spans(update))
+      tokens += span.token_end - span.token_begin;
+    if (std::find(again.begin(), again.end(), update) != again.end()) tail = 0;
+    tail = tokens == 0 ? most : std::min(most, tail + tokens);  // no text: it was forgotten
+    made.push_back(tail);
+  }
+  return made;
+}
+
 Reply timeline(const OpenMemory& memory, const Call& call) {
   const engine::Session& session = memory.session.session();
   const memory::Layout& layout = session.memory().layout();
-  const bool by_layer = call.request().asked_for("layers");
-  const auto all = static_cast<double>(std::max<std::int64_t>(1, layout.remembering_layers() * layout.K));
+  const bool by_layer = call.asked_for("layers", false);
+  const std::vector<std::int64_t> made = rows_made(memory.session);
   Json chunks = Json::array();
   const auto counts = rows_of_chunks(session.memory());
   for (std::size_t chunk = 0; chunk < counts.size(); ++chunk) {
     double in_slots = 0, in_store = 0;
+    std::int64_t most = chunk < made.size() ? made[chunk] : layout.K;
     Json lists = Json::array();
     for (const RowCounts& rows : counts[chunk]) {
       in_slots += static_cast<double>(rows.short_term);
       in_store += static_cast<double>(rows.long_term);
+      most = std::max(most, rows.short_term + rows.long_term);
       if (by_layer) lists.push_back({rows.short_term, rows.long_term});
     }
+    const double all = static_cast<double>(std::max<std::int64_t>(1, layout.remembering_layers() * most));
     Json json{{"chunk", chunk},
               {"short_term", in_slots / all},
               {"long_term", in_store / all},

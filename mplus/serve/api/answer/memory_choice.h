@@ -17,6 +17,7 @@ struct MemoryChoice {
   std::string name;  // empty: none
   MemoryMode mode = MemoryMode::off;
   bool create = true;
+  bool whole = false;    // what is sent is all of its conversation: a first message alone begins it anew
   bool passages = true;  // in the reply
 };
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "mplus/engine/answer/answer.h"
-#include "mplus/serve/api/memory_choice.h"
+#include "mplus/serve/api/answer/memory_choice.h"
 
 namespace mplus::serve {
 
@@ -30,7 +30,9 @@ const char* finish_reason(engine::StopReason reason);
 // store, if `stored` is not null.
 Json passages_json(const std::vector<engine::WhyChunk>& why, const engine::Record& record,
                    const store::StoredSession* stored);
-Json seen_json(const engine::Answer& answer, const engine::Session& session);
+Json seen_json(const engine::Answer& answer, const engine::Session& session, std::int64_t window);
+// Tokens in the window that an answer need not read again: all up to the last answer.
+std::int64_t read_before(const engine::Session& session);
 Json usage_json(std::int64_t prompt_tokens, std::int64_t answer_tokens);
 
 // Runs a Generation or StoredTurn; waits where the client does not keep up.

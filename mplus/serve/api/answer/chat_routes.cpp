@@ -1,7 +1,7 @@
 // Chat and plain completions, as OpenAI has them, with a memory behind them if one is named.
 #include <fmt/core.h>
 
-#include "mplus/serve/api/completion.h"
+#include "mplus/serve/api/answer/completion.h"
 #include "mplus/serve/api/router.h"
 
 namespace mplus::serve {
@@ -41,8 +41,11 @@ CompletionRequest completion_request(const Services& services, const Call& call)
     request.prompt_text = one.get<std::string>();
     request.prompt = services.engine.tokenizer().encode(request.prompt_text);
   } else if (one.is_array()) {
+    const std::int64_t vocab = services.engine.weights().config.vocab;
     for (const Json& id : one) {
       if (!id.is_number_integer()) fields.refuse("prompt", "expected one text, or one list of token ids");
+      if (id.get<std::int64_t>() < 0 || id.get<std::int64_t>() >= vocab)
+        fields.refuse("prompt", fmt::format("expected ids from 0 to {}", vocab - 1));
       request.prompt.push_back(id.get<io::TokenId>());
     }
   } else {
