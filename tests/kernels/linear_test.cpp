@@ -278,53 +278,6 @@ TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
   }
 }
 
-// Products of int8 are exact whatever instruction makes them, and meet their scales in one order: a session
-// written before its machine's matrix instructions were used goes on with the same bits.
-TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
-  const std::vector<std::string> names = isas();
-  if (std::ranges::find(names, "neon-i8mm") == names.end()) GTEST_SKIP() << "this machine has no i8mm";
-  constexpr std::int64_t kOutputs = 203, kRows = 27, kInputs = 512;
-  ThreadPool pool(2);
-  Context context(pool, Numerics::fast);
-  for (const DType dtype : kTypes) {
-    if (!meets_integers(dtype, kInputs)) continue;
-    Random random(11);
-    const Weights w = random_weights(random, dtype, kOutputs, kInputs);
-    const std::vector<float> x = random.values(kRows * kInputs);
-    std::vector<float> dots(kRows * kOutputs), matrices(kRows * kOutputs);
-    force_isa("neon");
-    linear(context, dots.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
-    force_isa("neon-i8mm");
-    linear(context, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
-    EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs)) << dtype_name(dtype);
-  }
-  force_isa(runnable_isas().front());
-}
-
-// With matrix instructions a quantised row has the same bits alone as in a batch: nothing is summed across
-// lanes.
-TEST(Linear, MatrixInstructionsGiveOneRowTheBitsOfABatch) {
-  const std::vector<std::string> names = isas();
-  if (std::ranges::find(names, "neon-i8mm") == names.end()) GTEST_SKIP() << "this machine has no i8mm";
-  constexpr std::int64_t kOutputs = 203, kRows = 9, kInputs = 512;
-  ThreadPool pool(2);
-  Context context(pool, Numerics::fast);
-  force_isa("neon-i8mm");
-  for (const DType dtype : kTypes) {
-    if (!meets_integers(dtype, kInputs)) continue;
-    Random random(12);
-    const Weights w = random_weights(random, dtype, kOutputs, kInputs);
-    const std::vector<float> x = random.values(kRows * kInputs);
-    std::vector<float> together(kRows * kOutputs), alone(kOutputs);
-    linear(context, together.data(), x.data(), kRows, w.matrix());
-    for (std::int64_t t = 0; t < kRows; ++t) {
-      linear(context, alone.data(), x.data() + t * kInputs, 1, w.matrix());
-      EXPECT_TRUE(same_bits(alone.data(), together.data() + t * kOutputs, kOutputs)) << dtype_name(dtype);
-    }
-  }
-  force_isa(runnable_isas().front());
-}
-
 TEST(Linear, RefusesWhatItCannotMultiply) {
   ThreadPool pool(1);
   Context context(pool, Numerics::exact);
