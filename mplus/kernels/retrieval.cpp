@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
+#include "mplus/core/row_format.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
@@ -28,12 +29,50 @@ constexpr std::int64_t kItemKeys = 1024;  // of one item of work, where keys are
 
 void check(std::int64_t T, DType dtype) {
   MPLUS_CHECK(T > 0, "{} queries", T);
-  MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16, "keys of type {}", dtype_name(dtype));
+  MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i8, "keys of type {}",
+              dtype_name(dtype));
 }
 
 std::int64_t work_of(std::int64_t n, std::int64_t T, std::int64_t d_r) { return n * T * (d_r / 8 + 2); }
 
 std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + kLine - 1) / kLine * kLine; }
+
+// Queries as keys of this type are scored with, and what scores them.
+class Scorer {
+ public:
+  Scorer(std::int64_t T, DType dtype, std::int64_t d_r) : T_(T), dtype_(dtype), d_r_(d_r) {}
+
+  std::size_t packed_size() const {
+    return whole_lines(small() ? isa_.packed_queries_i8_size(T_, d_r_) : isa_.packed_queries_size(T_, d_r_));
+  }
+  void pack(std::byte* packed, const float* q) {
+    packed_ = packed;
+    if (small()) return isa_.pack_queries_i8(packed, q, T_, d_r_);
+    isa_.pack_queries(reinterpret_cast<float*>(packed), q, T_, d_r_);
+  }
+  std::size_t scratch_size() const {
+    return small() ? isa_.score_i8_scratch(d_r_) : isa_.score_scratch(d_r_);
+  }
+  std::size_t key_bytes() const { return small() ? small_key_bytes(d_r_) : row_bytes(dtype_, d_r_); }
+
+  // scores[begin … end) of the keys with these numbers.
+  void score(float* scores, const void* keys, std::int64_t begin, std::int64_t end,
+             std::byte* scratch) const {
+    const auto* bytes = static_cast<const std::byte*>(keys);
+    if (small()) return isa_.score_keys_i8(scores, packed_, T_, bytes, begin, end, d_r_, scratch);
+    isa_.score_keys(scores, reinterpret_cast<const float*>(packed_), T_, bytes, dtype_, begin, end, d_r_,
+                    scratch);
+  }
+
+ private:
+  bool small() const { return dtype_ == DType::i8; }
+
+  const Table& isa_ = table();
+  std::int64_t T_;
+  DType dtype_;
+  std::int64_t d_r_;
+  const std::byte* packed_ = nullptr;
+};
 
 }  // namespace
 
@@ -52,22 +91,21 @@ void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const 
   }
   if (n == 0) return;
   check(T, dtype);
-  const Table& isa = table();
-  const std::size_t packed_size = whole_lines(isa.packed_queries_size(T, d_r));
+  Scorer scorer(T, dtype, d_r);
+  const std::size_t packed_size = scorer.packed_size();
   std::byte* shared = context.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
-  auto* packed = reinterpret_cast<float*>(shared);
-  isa.pack_queries(packed, q, T, d_r);
+  scorer.pack(shared, q);
   auto* pieces = reinterpret_cast<Piece*>(shared + packed_size);
   Piece* next = pieces;
   for (const KeyBlock& block : blocks)
     for (std::int64_t begin = 0; begin < block.n; begin += piece_size(block))
       *next++ = {&block, begin, std::min(block.n, begin + piece_size(block))};
-  const std::size_t scratch_size = isa.score_scratch(d_r);
+  const std::size_t scratch_size = scorer.scratch_size();
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
   parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
     const Piece& piece = pieces[item];
-    isa.score_keys(piece.block->scores, packed, T, static_cast<const std::byte*>(piece.block->keys), dtype,
-                   piece.begin, piece.end, d_r, context.scratch(worker, scratch_size));
+    scorer.score(piece.block->scores, piece.block->keys, piece.begin, piece.end,
+                 context.scratch(worker, scratch_size));
   });
 }
 
@@ -76,12 +114,11 @@ void retrieval_scores(Context& context, std::span<const std::byte* const> keys, 
   const auto n = static_cast<std::int64_t>(keys.size());
   if (n == 0) return;
   check(T, dtype);
-  const Table& isa = table();
-  auto* packed = reinterpret_cast<float*>(context.shared_scratch(isa.packed_queries_size(T, d_r)));
-  isa.pack_queries(packed, q, T, d_r);
-  const std::size_t key_bytes = row_bytes(dtype, d_r);
+  Scorer scorer(T, dtype, d_r);
+  scorer.pack(context.shared_scratch(scorer.packed_size()), q);
+  const std::size_t key_bytes = scorer.key_bytes();
   const std::size_t gather_size = whole_lines(kGathered * key_bytes);
-  const std::size_t scratch_size = gather_size + isa.score_scratch(d_r);
+  const std::size_t scratch_size = gather_size + scorer.scratch_size();
   for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
   const std::int64_t items = (n + kItemKeys - 1) / kItemKeys;
   parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
@@ -97,7 +134,7 @@ void retrieval_scores(Context& context, std::span<const std::byte* const> keys, 
         std::memcpy(gathered + static_cast<std::size_t>(j) * key_bytes,
                     keys[static_cast<std::size_t>(begin + j)], key_bytes);
       }
-      isa.score_keys(scores + begin, packed, T, gathered, dtype, 0, count, d_r, gathered + gather_size);
+      scorer.score(scores + begin, gathered, 0, count, gathered + gather_size);
     }
   });
 }

@@ -1,7 +1,9 @@
 #include "mplus/kernels/retrieval.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "mplus/core/row_format.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -114,6 +116,91 @@ TEST_P(RetrievalTest, KeysOneByOneScoreAsOne) {
       ASSERT_TRUE(same_bits(whole.data(), single.data(), n)) << n;
     }
   }
+}
+
+struct SmallOperands {
+  std::vector<float> q;
+  std::vector<std::byte> keys;
+  std::size_t key_bytes;
+  SmallOperands(std::int64_t T, std::int64_t n, std::int64_t d_r, float size)
+      : key_bytes(small_key_bytes(d_r)) {
+    Random random(static_cast<std::uint64_t>(T * 10'007 + n * 101 + d_r));
+    q = random.values(T * d_r, size);
+    const std::vector<float> values = random.values(n * d_r, 1.0f);
+    keys.resize(static_cast<std::size_t>(n) * key_bytes);
+    for (std::int64_t j = 0; j < n; ++j)
+      make_small_key(keys.data() + static_cast<std::size_t>(j) * key_bytes, values.data() + j * d_r, d_r);
+  }
+  const std::byte* key(std::int64_t j) const { return keys.data() + static_cast<std::size_t>(j) * key_bytes; }
+};
+
+// Products of rounded queries are exact, so what is left is a product of three floats, sigmoid and the mean.
+double small_score(const SmallOperands& o, std::int64_t T, std::int64_t j, std::int64_t d_r,
+                   double* largest) {
+  std::vector<float> key(static_cast<std::size_t>(d_r));
+  expand_small_key(key.data(), o.key(j), d_r);
+  double score = 0;
+  *largest = 0;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const float* q = o.q.data() + t * d_r;
+    float most = 0;
+    for (std::int64_t i = 0; i < d_r; ++i) most = std::max(most, std::abs(q[i]));
+    const float scale = most / 127.0f;
+    double dot = 0;
+    for (std::int64_t i = 0; i < d_r; ++i)
+      dot += std::nearbyint(static_cast<double>(q[i] * (1.0f / scale))) * static_cast<double>(scale) *
+             static_cast<double>(key[static_cast<std::size_t>(i)]);
+    *largest = std::max(*largest, std::abs(dot));
+    score += 1.0 / (1.0 + std::exp(-dot)) / static_cast<double>(T);
+  }
+  return score;
+}
+
+TEST_P(RetrievalTest, SmallKeysEqualTheMeanOfSigmoids) {
+  ThreadPool pool(2);
+  Context context(pool, Numerics::exact);
+  for (const auto& [T, n, d_r] : {std::tuple{1, 0, 8},
+                                  {1, 1, 1},
+                                  {1, 65, 64},
+                                  {3, 7, 5},
+                                  {16, 64, 64},
+                                  {17, 9, 33},
+                                  {47, 130, 64},
+                                  {300, 66, 16},
+                                  {5, 1200, 256}}) {
+    for (const float size : {0.5f, 20.0f}) {
+      const SmallOperands o(T, n, d_r, size);
+      std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
+      retrieval_scores(context, scores.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
+      for (std::int64_t j = 0; j < n; ++j) {
+        double largest = 0;
+        const double wanted = small_score(o, T, j, d_r, &largest);
+        ASSERT_NEAR(scores[static_cast<std::size_t>(j)], wanted, kEpsilon * (largest + 8.0 + T + 4.0))
+            << T << " queries, key " << j << " of " << n;
+      }
+    }
+  }
+}
+
+TEST_P(RetrievalTest, BitsOfSmallKeysDependOnTheKeyAlone) {
+  constexpr std::int64_t T = 50, n = 1100, d_r = 64;
+  const SmallOperands o(T, n, d_r, 2.0f);
+  ThreadPool one(1), three(3);
+  Context alone(one, Numerics::exact), shared(three, Numerics::fast);
+  std::vector<float> a(n), b(n), c(n);
+  retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
+  std::vector<KeyBlock> blocks;
+  std::int64_t at = 0;
+  for (const std::int64_t rows : {1, 0, 500, 7, 592}) {
+    blocks.push_back({o.key(at), b.data() + at, rows});
+    at += rows;
+  }
+  retrieval_scores(shared, blocks, o.q.data(), T, DType::i8, d_r);
+  std::vector<const std::byte*> keys;
+  for (std::int64_t j = 0; j < n; ++j) keys.push_back(o.key(j));
+  retrieval_scores(shared, keys, c.data(), o.q.data(), T, DType::i8, d_r);
+  ASSERT_TRUE(same_bits(a.data(), b.data(), n));
+  ASSERT_TRUE(same_bits(a.data(), c.data(), n));
 }
 
 }  // namespace
