@@ -41,25 +41,32 @@ model::MemoryOptions memory_form(const MemoryOptions& asked) {
       fail(ErrorCode::invalid_argument, "session {}: begun otherwise; {} can only begin a new session",
            io::shown(session->name), option);
     };
-    if (!dtype.empty() && (dtype == "f32") != (settings.dtype == DType::f32)) refuse("--memory-dtype");
+    if (!dtype.empty() && memory_type_of(dtype) != settings.type) refuse("--memory-dtype");
     if (form.keep_hidden && !settings.keep_hidden) refuse("--keep-hidden");
     if (!capacity.empty() && capacity_rows(capacity) != settings.capacity) refuse("--ltm-capacity");
-    return {.dtype = settings.dtype,
+    return {.dtype = settings.type.dtype,
+            .long_term = settings.type.long_term,
             .keep_hidden = settings.keep_hidden,
             .long_term_capacity = settings.capacity};
   }
   if (!asked.file.empty() && fs::exists(asked.file, ignored)) {
     const io::Safetensors file = io::Safetensors::open(asked.file);
-    engine::session_file_info(file);  // says so if it is no memory file
+    const MemoryType type = engine::session_file_info(file).type;  // says so if it is no memory file
     const bool kept = metadata_of(file, "hidden_states") == "kept";
     if (form.keep_hidden && !kept)
       fail(ErrorCode::invalid_argument,
            "{}: begun without hidden states; --keep-hidden can only begin a new memory", asked.file);
     form.keep_hidden = kept;
-    if (dtype.empty()) dtype = metadata_of(file, "dtype") == "F32" ? "f32" : "bf16";
+    if (!dtype.empty() && memory_type_of(dtype) != type)
+      fail(ErrorCode::invalid_argument, "{}: begun as {}; --memory-dtype can only begin a new memory",
+           asked.file, memory_type_name(type));
+    form.dtype = type.dtype;
+    form.long_term = type.long_term;
     if (capacity.empty()) capacity = metadata_of(file, "M");
+  } else {
+    form.dtype = memory_type_of(dtype).dtype;
+    form.long_term = memory_type_of(dtype).long_term;
   }
-  form.dtype = dtype == "f32" ? DType::f32 : DType::bf16;
   if (!capacity.empty()) form.long_term_capacity = capacity_rows(capacity);
   return form;
 }

@@ -133,10 +133,20 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       ->delimiter(',');
 }
 
+MemoryType memory_type_of(const std::string& name) {
+  if (name == "f32") return {.dtype = DType::f32};
+  return {.long_term = row_format_from_name(name).value_or(RowFormat::plain)};
+}
+
+CLI::Option* add_memory_type_option(CLI::App& command, std::string& name, const std::string& help) {
+  return add_choice(command, "--memory-dtype", name, help, {"bf16", "f32", "int8", "int4"});
+}
+
 void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
   const std::string group = "New memory (an existing file keeps what it was begun with)";
-  add_choice(command, "--memory-dtype", options.dtype, "element type of a new memory; default: bf16",
-             {"bf16", "f32"})
+  add_memory_type_option(
+      command, options.dtype,
+      "element type of a new memory; int8, int4: of its long-term rows, the rest is bf16; default: bf16")
       ->group(group);
   command
       .add_option("--ltm-capacity", options.ltm_capacity,

@@ -30,7 +30,7 @@ struct MemoryOptions {
   std::string read_over;                // empty: as the delta says
   double words_weight = 1;
   std::vector<std::int64_t> recall_chunks;
-  std::string dtype;         // empty: as the file, else bf16
+  std::string dtype;         // a name of memory_type_of(); empty: as the file, else bf16
   std::string ltm_capacity;  // empty: as the file, else as the delta says
   bool keep_hidden = false;
 };
@@ -54,6 +54,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
 
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta);
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
+// "bf16", "f32"; "int8" and "int4" are bf16 with dropped rows in as many bits.
+MemoryType memory_type_of(const std::string& name);
+CLI::Option* add_memory_type_option(CLI::App& command, std::string& name, const std::string& help);
 void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with
 void add_sampling_options(CLI::App& command, SamplingOptions& options);
 void add_reread_option(CLI::App& command, std::int64_t& chunks);

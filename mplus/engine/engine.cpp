@@ -74,8 +74,11 @@ const memory::Memory& Engine::initial_memory() {
   return *initial_memory_;
 }
 
-std::string Engine::numerics_id() const {
-  return fmt::format("{}-{}", kernels::numerics_id(options_.numerics), dtype_name(layout_.dtype));
+std::string Engine::numerics_id(RowFormat long_term) const {
+  std::string id = fmt::format("{}-{}", kernels::numerics_id(options_.numerics), dtype_name(layout_.dtype));
+  if (long_term != RowFormat::plain)
+    id += fmt::format("-{}.{}", row_format_name(long_term), kSmallRowVersion);
+  return id;
 }
 
 std::string Engine::shape_id() const {

@@ -49,9 +49,11 @@ class Engine {
   bool is_end(io::TokenId id) const;  // a token that ends a text
 
   const memory::Memory& initial_memory();  // made once; sessions fork it
-  std::string numerics_id() const;         // values are bit-equal for equal ids
-  std::string shape_id() const;            // architecture, sizes, tokenizer: what a memory must fit
-  std::string weights_id();  // hash over the weights; computed when first asked for, cached on disk
+  // Values are bit-equal for equal ids; of a new memory, or of one that keeps its rows so.
+  std::string numerics_id() const { return numerics_id(layout_.long_term); }
+  std::string numerics_id(RowFormat long_term) const;
+  std::string shape_id() const;  // architecture, sizes, tokenizer: what a memory must fit
+  std::string weights_id();      // hash over the weights; computed when first asked for, cached on disk
 
  private:
   void load_text_side(const std::filesystem::path& model);

@@ -19,8 +19,10 @@ memory::Memory fresh_memory(Engine& engine, std::uint64_t seed) {
 
 }  // namespace
 
-Session::Session(Engine& engine, std::uint64_t seed)
-    : engine_(&engine), memory_(fresh_memory(engine, seed)), rows_(engine.layout()) {}
+Session::Session(Engine& engine, std::uint64_t seed, std::optional<RowFormat> long_term)
+    : engine_(&engine), memory_(fresh_memory(engine, seed)), rows_(engine.layout()) {
+  if (long_term) memory_.set_row_format(*long_term);
+}
 
 Session Session::fork() const {
   Session copy = *this;

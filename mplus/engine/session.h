@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,7 +87,8 @@ struct Stopping {
 
 class Session {
  public:
-  explicit Session(Engine& engine, std::uint64_t seed = 0);
+  // `long_term`: how rows are kept once they are dropped, if not as the engine's options say.
+  explicit Session(Engine& engine, std::uint64_t seed = 0, std::optional<RowFormat> long_term = {});
 
   // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
   RememberResult remember(const Document& document, const Progress& progress = {}, const Until& until = {});
@@ -146,6 +148,7 @@ class Session {
   const Record& record() const { return record_; }
   const std::vector<WindowToken>& window() const { return window_; }
   std::uint64_t seed() const { return memory_.seed(); }
+  std::string numerics_id() const { return engine_->numerics_id(memory_.layout().long_term); }
   std::int64_t turns() const { return turns_; }
 
  private:

@@ -26,7 +26,8 @@ void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
   if (!segments_.empty()) {
     SegmentUse& last = segments_.back();
     const std::int64_t used = *std::max_element(last.used.begin(), last.used.end());
-    if (used + most_rows <= last.segment->capacity() && last.segment->claim(last.epoch)) {
+    if (used + most_rows <= last.segment->capacity() && last.segment->format() == layout.long_term &&
+        last.segment->claim(last.epoch)) {
       ++last.epoch;
       return;
     }
@@ -141,7 +142,8 @@ std::vector<Rows> LongTermStore::gather(const Layout& layout, std::size_t first,
       for (std::int64_t r = 0; r < segments_[s].used[index(layer)]; ++r)
         if (alive(layer, segments_[s], r) && at++ >= begin && at <= begin + most)
           rows.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(r)});
-    Rows& to = gathered.emplace_back(layout, static_cast<std::int64_t>(rows.size()));
+    Rows& to = gathered.emplace_back(layout, static_cast<std::int64_t>(rows.size()),
+                                     segments_[first].segment->format());
     for (RowId id : rows) {
       if (layout.retriever > 0) segments_[id.segment].segment->touch(layer, SegmentPart::retriever_keys);
       to.append(layout, rows_of(layer, id), id.row);
@@ -198,7 +200,7 @@ LongTermStore::Replacement LongTermStore::rewritten(const Layout& layout, const 
         --alive_[index(layer)];
       }
     }
-    Rows& to = left->emplace_back(layout, std::ssize(places));
+    Rows& to = left->emplace_back(layout, std::ssize(places), use.segment->format());
     for (const auto& [from, row] : places) to.append(layout, from, row);
     made.rows.push_back(to.size());
     views.push_back(to.view());

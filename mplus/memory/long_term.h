@@ -49,7 +49,7 @@ class LongTermStore {
   Expiry loaded_expiry(std::int64_t layer) const;
 
   // The living rows [begin, begin + most) of segments [first, first + count), copied together, layer by
-  // layer.
+  // layer. The segments must keep them in the same format.
   std::vector<Rows> gather(const Layout& layout, std::size_t first, std::size_t count, std::int64_t begin,
                            std::int64_t most) const;
   // Puts segments with exactly the living rows of [first, first + count) in their place: what a file keeps
@@ -134,9 +134,9 @@ class RowCursor {
   bool seek(std::int64_t ordinal);  // false: its segment is gone
   RowId id() const { return {segment_, static_cast<std::uint32_t>(row_)}; }
   std::int64_t birth() const { return rows_.birth[row_]; }
-  const std::byte* key(const Layout& layout) const {
-    return rows_.key + static_cast<std::size_t>(row_) * layout.key_bytes();
-  }
+  const std::byte* key(const Layout& layout) const { return rows_.key_row(layout, row_); }
+  RowFormat format() const { return rows_.format; }
+  void expand_key(const Layout& layout, float* out) const { rows_.expand_key(layout, out, row_); }
 
  private:
   const LongTermStore& store_;

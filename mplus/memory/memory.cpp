@@ -132,9 +132,14 @@ void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
 }
 
 std::size_t Memory::size_bytes() const {
-  std::int64_t rows = 0;
-  for (std::int64_t l = 0; l < layout_.layers; ++l) rows += short_term(l).n + long_term_.size(l);
-  return static_cast<std::size_t>(rows) * layout_.row_cost_bytes() + tail_->size() * sizeof(float);
+  std::size_t size = tail_->size() * sizeof(float);
+  for (std::int64_t l = 0; l < layout_.layers; ++l) {
+    size += static_cast<std::size_t>(short_term(l).n) * layout_.row_cost_bytes();
+    long_term_.for_each(l, [&](RowId id, std::int64_t) {
+      size += layout_.row_cost_bytes(long_term_.segments()[id.segment].segment->format());
+    });
+  }
+  return size;
 }
 
 }  // namespace mplus::memory

@@ -54,6 +54,8 @@ class Memory {
   void load_long_term(LongTermStore store) { long_term_ = std::move(store); }
   void set_updates(std::int64_t updates) { updates_ = updates; }
   void set_seed(std::uint64_t seed) { seed_ = seed; }  // of the drops still to come
+  // Of rows still to be dropped; those in the long-term store stay what they are.
+  void set_row_format(RowFormat format) { layout_.long_term = format; }
 
   std::size_t size_bytes() const;  // of living rows and tail
 

@@ -41,13 +41,15 @@ std::optional<Rewriting::Place> Rewriting::instead_of(std::int64_t layer, std::i
 bool Rewriting::equals(std::int64_t layer, const RowsView& rows, std::int64_t row) const {
   const auto place = instead_of(layer, rows.birth[row]);
   if (!place) return false;
+  Rows wanted(*layout_, 1, rows.format);  // as it would be kept there
+  wanted.append(*layout_, place->rows, place->row);
   const auto same = [&](const std::byte* a, const std::byte* b, std::size_t bytes) {
-    return !a || std::memcmp(a + static_cast<std::size_t>(row) * bytes,
-                             b + static_cast<std::size_t>(place->row) * bytes, bytes) == 0;
+    return !a || std::memcmp(a + static_cast<std::size_t>(row) * bytes, b, bytes) == 0;
   };
-  return same(rows.k, place->rows.k, layout_->kv_bytes()) &&
-         same(rows.v, place->rows.v, layout_->kv_bytes()) &&
-         same(rows.key, place->rows.key, layout_->key_bytes());
+  const RowsView expected = wanted.view();
+  return same(rows.k, expected.k, layout_->kv_bytes(rows.format)) &&
+         same(rows.v, expected.v, layout_->kv_bytes(rows.format)) &&
+         same(rows.key, expected.key, layout_->key_bytes(rows.format));
 }
 
 std::int64_t Rewriting::rows(std::int64_t chunk) const {

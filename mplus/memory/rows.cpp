@@ -1,14 +1,38 @@
 #include "mplus/memory/rows.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
 #include "mplus/kernels/convert.h"
 
 namespace mplus::memory {
+namespace {
+
+void expand(float* out, const Layout& layout, RowFormat format, const void* vector) {
+  if (format == RowFormat::plain) return kernels::to_f32(out, vector, layout.dtype, layout.kv);
+  expand_small_vector(out, format, static_cast<const std::byte*>(vector), layout.kv);
+}
+
+}  // namespace
+
+void RowsView::expand_k(const Layout& layout, float* out, std::int64_t row) const {
+  expand(out, layout, format, k_row(layout, row));
+}
+
+void RowsView::expand_v(const Layout& layout, float* out, std::int64_t row) const {
+  expand(out, layout, format, v_row(layout, row));
+}
+
+void RowsView::expand_key(const Layout& layout, float* out, std::int64_t row) const {
+  if (format == RowFormat::plain)
+    return kernels::to_f32(out, key_row(layout, row), layout.dtype, layout.retriever);
+  expand_small_key(out, key_row(layout, row), layout.retriever);
+}
 
 void Rows::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
 
@@ -17,23 +41,25 @@ Rows::Column Rows::allocate(std::size_t size_bytes) {
   return Column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})));
 }
 
-Rows::Rows(const Layout& layout, std::int64_t capacity) : capacity_(capacity) {
+Rows::Rows(const Layout& layout, std::int64_t capacity, RowFormat format)
+    : format_(format), capacity_(capacity) {
   const auto rows = static_cast<std::size_t>(capacity);
-  k_ = allocate(rows * layout.kv_bytes());
-  v_ = allocate(rows * layout.kv_bytes());
-  key_ = allocate(rows * layout.key_bytes());
+  k_ = allocate(rows * layout.kv_bytes(format));
+  v_ = allocate(rows * layout.kv_bytes(format));
+  key_ = allocate(rows * layout.key_bytes(format));
   birth_ = allocate(rows * sizeof(std::int64_t));
   hidden_ = allocate(rows * layout.hidden_bytes());
 }
 
-Rows::Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of) : Rows(layout, capacity) {
+Rows::Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of)
+    : Rows(layout, capacity, copy_of.format) {
   MPLUS_CHECK(copy_of.n <= capacity, "rows {} capacity {}", copy_of.n, capacity);
   const auto copy = [&](Column& to, const void* from, std::size_t bytes) {
     if (to && copy_of.n > 0) std::memcpy(to.get(), from, static_cast<std::size_t>(copy_of.n) * bytes);
   };
-  copy(k_, copy_of.k, layout.kv_bytes());
-  copy(v_, copy_of.v, layout.kv_bytes());
-  copy(key_, copy_of.key, layout.key_bytes());
+  copy(k_, copy_of.k, layout.kv_bytes(format_));
+  copy(v_, copy_of.v, layout.kv_bytes(format_));
+  copy(key_, copy_of.key, layout.key_bytes(format_));
   copy(birth_, copy_of.birth, sizeof(std::int64_t));
   copy(hidden_, copy_of.hidden, layout.hidden_bytes());
   n_ = copy_of.n;
@@ -45,11 +71,13 @@ RowsView Rows::view() const {
           .key = key_.get(),
           .birth = reinterpret_cast<const std::int64_t*>(birth_.get()),
           .hidden = reinterpret_cast<const float*>(hidden_.get()),
-          .n = n_};
+          .n = n_,
+          .format = format_};
 }
 
 void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_birth) {
   MPLUS_CHECK(n_ + rows.n <= capacity_, "rows {} + {} > {}", n_, rows.n, capacity_);
+  MPLUS_CHECK(format_ == RowFormat::plain, "new rows among {} ones", row_format_name(format_));
   if (rows.n == 0) return;
   const auto at = static_cast<std::size_t>(n_);
   kernels::from_f32(k_.get() + at * layout.kv_bytes(), layout.dtype, rows.k, rows.n * layout.kv);
@@ -71,11 +99,30 @@ void Rows::copy_row(const Layout& layout, std::int64_t row, const RowsView& from
       std::memcpy(to.get() + static_cast<std::size_t>(row) * bytes,
                   static_cast<const std::byte*>(source) + static_cast<std::size_t>(from_row) * bytes, bytes);
   };
-  copy(k_, from.k, layout.kv_bytes());
-  copy(v_, from.v, layout.kv_bytes());
-  copy(key_, from.key, layout.key_bytes());
+  if (from.format == format_) {
+    copy(k_, from.k, layout.kv_bytes(format_));
+    copy(v_, from.v, layout.kv_bytes(format_));
+    copy(key_, from.key, layout.key_bytes(format_));
+  } else {
+    make_small(layout, row, from, from_row);
+  }
   copy(birth_, from.birth, sizeof(std::int64_t));
   copy(hidden_, from.hidden, layout.hidden_bytes());
+}
+
+// Nothing is rounded twice: what is small already stays what it is.
+void Rows::make_small(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row) {
+  MPLUS_CHECK(from.format == RowFormat::plain, "{} rows become {} ones", row_format_name(from.format),
+              row_format_name(format_));
+  std::vector<float> values(static_cast<std::size_t>(std::max(layout.kv, layout.retriever)));
+  const auto at = static_cast<std::size_t>(row);
+  from.expand_k(layout, values.data(), from_row);
+  make_small_vector(k_.get() + at * layout.kv_bytes(format_), format_, values.data(), layout.kv);
+  from.expand_v(layout, values.data(), from_row);
+  make_small_vector(v_.get() + at * layout.kv_bytes(format_), format_, values.data(), layout.kv);
+  if (!key_) return;
+  from.expand_key(layout, values.data(), from_row);
+  make_small_key(key_.get() + at * layout.key_bytes(format_), values.data(), layout.retriever);
 }
 
 void Rows::append(const Layout& layout, const RowsView& from, std::int64_t row) {
@@ -90,9 +137,9 @@ void Rows::replace(const Layout& layout, std::int64_t row, const RowsView& by, s
 
 void Rows::remove(const Layout& layout, const std::int64_t* sorted, std::int64_t count) {
   if (count == 0) return;
-  const std::array<std::pair<Column*, std::size_t>, 5> columns{{{&k_, layout.kv_bytes()},
-                                                                {&v_, layout.kv_bytes()},
-                                                                {&key_, layout.key_bytes()},
+  const std::array<std::pair<Column*, std::size_t>, 5> columns{{{&k_, layout.kv_bytes(format_)},
+                                                                {&v_, layout.kv_bytes(format_)},
+                                                                {&key_, layout.key_bytes(format_)},
                                                                 {&birth_, sizeof(std::int64_t)},
                                                                 {&hidden_, layout.hidden_bytes()}}};
   for (const auto& [column, bytes] : columns) {

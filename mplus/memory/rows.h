@@ -1,6 +1,6 @@
 // Columns of memory rows of one layer: keys and values before RoPE, retriever keys, births, hidden states if
-// kept. RowsView only looks; Rows owns and has a fixed capacity, so that appending never moves a row others
-// look at.
+// kept. Keys and values are plain, or small (core/row_format.h). RowsView only looks; Rows owns and has a
+// fixed capacity, so that appending never moves a row others look at.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,28 @@
 namespace mplus::memory {
 
 struct RowsView {
-  const std::byte* k = nullptr;         // [n, kv]
-  const std::byte* v = nullptr;         // [n, kv]
-  const std::byte* key = nullptr;       // [n, d_r], or null without a retriever
+  const std::byte* k = nullptr;         // [n, kv], or [n] small vectors
+  const std::byte* v = nullptr;         // likewise
+  const std::byte* key = nullptr;       // [n, d_r], or [n] small keys; null without a retriever
   const std::int64_t* birth = nullptr;  // [n]
   const float* hidden = nullptr;        // [n, d], or null where hidden states are not kept
   std::int64_t n = 0;
 
+  RowFormat format = RowFormat::plain;
+
   const void* k_row(const Layout& layout, std::int64_t row) const {
-    return k + static_cast<std::size_t>(row) * layout.kv_bytes();
+    return k + static_cast<std::size_t>(row) * layout.kv_bytes(format);
   }
   const void* v_row(const Layout& layout, std::int64_t row) const {
-    return v + static_cast<std::size_t>(row) * layout.kv_bytes();
+    return v + static_cast<std::size_t>(row) * layout.kv_bytes(format);
   }
+  const std::byte* key_row(const Layout& layout, std::int64_t row) const {
+    return key + static_cast<std::size_t>(row) * layout.key_bytes(format);
+  }
+  // Their values, [kv], [kv] and [d_r].
+  void expand_k(const Layout& layout, float* out, std::int64_t row) const;
+  void expand_v(const Layout& layout, float* out, std::int64_t row) const;
+  void expand_key(const Layout& layout, float* out, std::int64_t row) const;
 };
 
 // What a write pass made for one layer, in f32: n rows to be stored.
@@ -38,14 +47,16 @@ struct NewRows {
 
 class Rows {
  public:
-  Rows(const Layout& layout, std::int64_t capacity);  // memory is not touched before it is filled
+  Rows(const Layout& layout, std::int64_t capacity,
+       RowFormat format = RowFormat::plain);  // memory is not touched before it is filled
   Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of);
 
   std::int64_t size() const { return n_; }
   std::int64_t capacity() const { return capacity_; }
   RowsView view() const;
 
-  void append(const Layout& layout, const NewRows& rows, std::int64_t first_birth);
+  void append(const Layout& layout, const NewRows& rows, std::int64_t first_birth);  // to plain rows
+  // A plain row becomes what is kept here; a small one is only ever copied as it is.
   void append(const Layout& layout, const RowsView& from, std::int64_t row);
   void replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row);
   void remove(const Layout& layout, const std::int64_t* sorted,
@@ -58,7 +69,9 @@ class Rows {
   using Column = std::unique_ptr<std::byte[], Free>;
   static Column allocate(std::size_t size_bytes);
   void copy_row(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row);
+  void make_small(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row);
 
+  RowFormat format_ = RowFormat::plain;
   std::int64_t n_ = 0;
   std::int64_t capacity_ = 0;
   Column k_, v_, key_, birth_, hidden_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "mplus/core/error.h"
+
 namespace mplus::memory {
 
 Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capacity) {
@@ -10,13 +12,17 @@ Segment::Segment(const Layout& layout, std::int64_t capacity) : capacity_(capaci
   views_.reserve(static_cast<std::size_t>(layout.layers));
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     const std::int64_t rows = layout.remembering.contains(l) ? capacity : 0;
-    views_.push_back(grown_.emplace_back(layout, rows).view());
+    views_.push_back(grown_.emplace_back(layout, rows, layout.long_term).view());
     views_.back().n = rows;
   }
 }
 
 Segment::Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner, Guard guard)
-    : views_(std::move(layers)), owner_(std::move(owner)), guard_(std::move(guard)) {}
+    : views_(std::move(layers)), owner_(std::move(owner)), guard_(std::move(guard)) {
+  for (const RowsView& view : views_)
+    MPLUS_CHECK(view.format == format(), "rows of a segment: {} and {}", row_format_name(format()),
+                row_format_name(view.format));
+}
 
 void SegmentUse::note_births(std::int64_t layer, std::int64_t from) {
   oldest.resize(used.size());

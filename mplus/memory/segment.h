@@ -21,7 +21,7 @@ class Segment {
   // Called before rows that a file backs are looked at; throws if they are damaged. Safe from many threads.
   using Guard = std::function<void(std::int64_t layer, SegmentPart part)>;
 
-  Segment(const Layout& layout, std::int64_t capacity);  // empty, may grow
+  Segment(const Layout& layout, std::int64_t capacity);  // empty, may grow; rows as the layout keeps them
   Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner,
           Guard guard = {});  // complete, e.g. in a mapped file
 
@@ -30,6 +30,7 @@ class Segment {
     if (guard_) guard_(layer, part);
   }
   std::int64_t capacity() const { return capacity_; }  // 0: complete
+  RowFormat format() const { return views_.empty() ? RowFormat::plain : views_.front().format; }
 
  private:
   friend class LongTermStore;

@@ -75,6 +75,7 @@ memory::Layout memory_layout(const Weights& weights, const MemoryOptions& option
                         .hidden = weights.config.hidden,
                         .kv = weights.config.kv_heads * weights.config.head_size,
                         .dtype = options.dtype,
+                        .long_term = options.long_term,
                         .keep_hidden = options.keep_hidden};
   if (!weights.memory) return layout;
   const io::MemoryConfig& m = *weights.memory;

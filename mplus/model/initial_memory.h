@@ -10,6 +10,7 @@ namespace mplus::model {
 
 struct MemoryOptions {
   DType dtype = DType::bf16;
+  RowFormat long_term = RowFormat::plain;  // of new memories' rows, once they are dropped
   bool keep_hidden = false;
   std::int64_t long_term_capacity = 0;  // 0: as the model says
 };

@@ -8,6 +8,7 @@
 #include "mplus/kernels/embedding.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/norm.h"
+#include "mplus/kernels/parallel.h"
 #include "mplus/kernels/pooling.h"
 
 namespace mplus::model {
@@ -58,8 +59,32 @@ kernels::RowBlock block_of(const memory::RowsView& rows, const memory::Layout& l
   return {{rows.k, layout.dtype, {rows.n, layout.kv}}, {rows.v, layout.dtype, {rows.n, layout.kv}}};
 }
 
+// Rows that are kept in few bits get their values back first.
+void append_expanded(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
+                     std::span<const memory::RecalledRow> rows) {
+  const std::int64_t kv = memory.layout().kv;
+  const auto n = std::ssize(rows);
+  w.expanded.resize(static_cast<std::size_t>(2 * n * kv));
+  float* values = w.expanded.data();
+  for (const memory::RecalledRow& row : rows) memory.long_term().rows_of(layer, row.id);  // may throw
+  kernels::parallel_ranges(w.context(), n, 4 * kv, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const memory::RowId id = rows[static_cast<std::size_t>(r)].id;
+      const memory::RowsView view = memory.long_term().segments()[id.segment].rows(layer);
+      view.expand_k(memory.layout(), values + r * kv, id.row);
+      view.expand_v(memory.layout(), values + (n + r) * kv, id.row);
+    }
+  });
+  append(w, cache, {values, DType::f32, {n, kv}}, {values + n * kv, DType::f32, {n, kv}});
+}
+
 void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
                      std::span<const memory::RecalledRow> rows) {
+  const auto& segments = memory.long_term().segments();
+  if (std::any_of(rows.begin(), rows.end(), [&](const memory::RecalledRow& row) {
+        return segments[row.id.segment].segment->format() != RowFormat::plain;
+      }))
+    return append_expanded(w, memory, layer, cache, rows);
   w.blocks.assign(memory.long_term().segments().size(), {});
   w.places.clear();
   for (const memory::RecalledRow& row : rows) {

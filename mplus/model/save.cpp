@@ -125,21 +125,18 @@ void add_memory_parts(TensorOutput& out, const Weights& w) {
 // Hidden states, keys and ages of the long-term rows of one layer, in store order.
 void add_long_term(TensorOutput& out, const memory::Memory& memory, std::int64_t l) {
   const memory::Layout& layout = memory.layout();
-  std::vector<float> hidden, ages;
-  std::vector<std::byte> keys;
+  std::vector<float> hidden, ages, keys;
   memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t birth) {
     const memory::RowsView rows = memory.long_term().rows_of(l, id);
     const std::int64_t at = id.row;
     hidden.insert(hidden.end(), rows.hidden + at * layout.hidden, rows.hidden + (at + 1) * layout.hidden);
-    const std::byte* key = rows.key + static_cast<std::size_t>(at) * layout.key_bytes();
-    keys.insert(keys.end(), key, key + layout.key_bytes());
+    keys.resize(keys.size() + static_cast<std::size_t>(layout.retriever));
+    rows.expand_key(layout, keys.data() + keys.size() - layout.retriever, at);
     ages.push_back(static_cast<float>(memory.updates() * layout.K - 1 - birth));
   });
   const auto n = static_cast<std::int64_t>(ages.size());
-  const Matrix key_matrix{.data = keys.data(), .dtype = layout.dtype, .rows = n, .cols = layout.retriever};
-  const std::vector<float> key_values = decode_matrix(key_matrix);
   out.add(fmt::format("ltm.{}", l), {n, layout.hidden}, hidden.data());
-  out.add(fmt::format("ltm_keys.{}", l), {n, layout.retriever}, key_values.data());
+  out.add(fmt::format("ltm_keys.{}", l), {n, layout.retriever}, keys.data());
   out.add_f32(fmt::format("ltm_ages.{}", l), {n}, ages);
   out.add_f32(fmt::format("ltm_recall_frequencies.{}", l), {n},
               std::vector<float>(static_cast<std::size_t>(n), kRecallFrequency));

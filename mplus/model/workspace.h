@@ -76,6 +76,7 @@ class Workspace {
   // What a read gathers of a memory.
   std::vector<kernels::RowBlock> blocks;
   std::vector<kernels::RowPlace> places;
+  AlignedVector<float> expanded;  // keys, then values, of rows that are kept in few bits
   std::vector<ReadShare> read_shares;
   std::vector<kernels::AttendItem> attend_items;
 

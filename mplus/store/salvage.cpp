@@ -75,7 +75,7 @@ std::optional<SessionInfo> session_of(const RawRow& row) {
   info.settings = {.shape_id = text(v[4]),
                    .weights_id = text(v[5]),
                    .numerics_id = text(v[6]),
-                   .dtype = text(v[7]) == dtype_name(DType::f32) ? DType::f32 : DType::bf16,
+                   .type = memory_type_from_name(text(v[7])).value_or(MemoryType{}),
                    .capacity = is_null(v[8]) ? memory::kUnlimited : integer(v[8]),
                    .keep_hidden = integer(v[9]) != 0,
                    .seed = static_cast<std::uint64_t>(integer(v[10])),
@@ -255,8 +255,9 @@ SalvageReport salvage_session(const fs::path& folder, engine::Engine& engine, co
     fail(ErrorCode::not_found, "session {}: nothing of that name is left in {}", io::shown(name),
          folder.string());
   const auto known = rows.sessions.find(*id);
-  const Settings settings =
-      settings_of(engine, known == rows.sessions.end() ? 0 : known->second.settings.seed);
+  const Settings settings = known == rows.sessions.end() ? settings_of(engine, 0, engine.layout().long_term)
+                                                         : settings_of(engine, known->second.settings.seed,
+                                                                       known->second.settings.type.long_term);
   const ScratchFolder scratch(file.string() + ".salvage");
   Store store(scratch.path());
   store.create(name, settings, true);

@@ -1,4 +1,4 @@
-// A segment in a file: an immutable safetensors file with the rows of every layer (docs/formats.md,
+// A segment in a file: an immutable safetensors file with the rows of every layer (docs/store_format.md,
 // "Segment"). The header holds a checksum for every tensor and is verified when the file is opened; births
 // are, too; keys and values when they are first looked at.
 #pragma once
@@ -13,6 +13,7 @@ namespace mplus::store {
 
 inline constexpr const char* kSegmentFormat = "mplus-segment";
 inline constexpr int kSegmentVersion = 1;
+inline constexpr int kSmallSegmentVersion = 2;      // rows in few bits, births as differences
 inline constexpr std::int64_t kSegmentRows = 2048;  // a layer: 55 MB of the default model
 
 struct SegmentFile {
@@ -24,6 +25,7 @@ struct SegmentFile {
 // Of a safetensors file: over its first bytes, up to the end of the header that names and checks the rest.
 std::string header_checksum(const std::filesystem::path& path);
 
+// Rows of all layers are kept in one format.
 SegmentFile write_segment(const std::filesystem::path& path, const memory::Layout& layout,
                           const std::vector<memory::Rows>& rows);
 

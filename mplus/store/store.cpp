@@ -65,12 +65,12 @@ void check_name(const std::string& name) {
   if (name == kNoSession) refuse("the word for no session at all (--session none)");
 }
 
-Settings settings_of(engine::Engine& engine, std::uint64_t seed) {
+Settings settings_of(engine::Engine& engine, std::uint64_t seed, RowFormat long_term) {
   const memory::Layout& layout = engine.layout();
   return {.shape_id = engine.shape_id(),
           .weights_id = engine.weights_id(),
-          .numerics_id = engine.numerics_id(),
-          .dtype = layout.dtype,
+          .numerics_id = engine.numerics_id(long_term),
+          .type = {layout.dtype, long_term},
           .capacity = layout.M,
           .keep_hidden = layout.keep_hidden,
           .seed = seed,
@@ -138,7 +138,7 @@ SessionInfo Store::read_info(const Statement& row) {
   s.shape_id = row.text(4);
   s.weights_id = row.text(5);
   s.numerics_id = row.text(6);
-  s.dtype = row.text(7) == dtype_name(DType::f32) ? DType::f32 : DType::bf16;
+  s.type = memory_type_from_name(row.text(7)).value_or(MemoryType{});
   s.capacity = row.is_null(8) ? memory::kUnlimited : row.integer(8);
   s.keep_hidden = row.integer(9) != 0;
   s.seed = static_cast<std::uint64_t>(row.integer(10));
@@ -248,7 +248,7 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s, b
       .bind(s.shape_id)
       .bind(s.weights_id)
       .bind(s.numerics_id)
-      .bind(dtype_name(s.dtype))
+      .bind(memory_type_name(s.type))
       .bind(capacity)
       .bind(std::int64_t{s.keep_hidden})
       .bind(static_cast<std::int64_t>(s.seed))

@@ -25,13 +25,13 @@ inline constexpr const char* kMixedNumerics = "mixed";
 // What a memory is made for and how it is kept: fixed for a session's life, but for a rebuild.
 struct Settings {
   std::string shape_id, weights_id, numerics_id;
-  DType dtype = DType::bf16;
+  MemoryType type;
   std::int64_t capacity = memory::kUnlimited;  // M
   bool keep_hidden = false;
   std::uint64_t seed = 0;
   std::string model, delta;  // file names, for people
 };
-Settings settings_of(engine::Engine& engine, std::uint64_t seed);
+Settings settings_of(engine::Engine& engine, std::uint64_t seed, RowFormat long_term);
 
 struct SessionInfo {
   std::int64_t id = 0;

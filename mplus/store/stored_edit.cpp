@@ -79,9 +79,10 @@ void StoredSession::commit_remade(Remade remade) {
   database.prepare("DELETE FROM states WHERE session = ?").bind(info_.id).run();
   insert_state(fresh, remade.pinned);
   store_->release_segments();
-  const Settings now = settings_of(*engine_, info_.settings.seed);
-  store_->change_session(info_.id, "shape_id = ?, weights_id = ?, numerics_id = ?, model = ?, delta = ?",
-                         now.shape_id, now.weights_id, now.numerics_id, now.model, now.delta);
+  const Settings now = settings_of(*engine_, info_.settings.seed, session_->memory().layout().long_term);
+  store_->change_session(
+      info_.id, "shape_id = ?, weights_id = ?, numerics_id = ?, dtype = ?, model = ?, delta = ?",
+      now.shape_id, now.weights_id, now.numerics_id, memory_type_name(now.type), now.model, now.delta);
   TextIndex words(database, info_.id);
   words.follow(session_->record());
   words.stands_at(position());
@@ -91,13 +92,15 @@ void StoredSession::commit_remade(Remade remade) {
   broken_ = false;
 }
 
-void rebuild_session(Store& store, engine::Engine& engine, const std::string& name, StoredOptions options) {
+void rebuild_session(Store& store, engine::Engine& engine, const std::string& name, StoredOptions options,
+                     std::optional<RowFormat> long_term) {
   const SessionInfo info = store.get(name);
   StoredSession session(store, engine, info, std::move(options), StoredSession::NotLoaded{});
   session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
-  if (info.settings.dtype != engine.layout().dtype)
+  if (info.settings.type.dtype != engine.layout().dtype)
     fail(ErrorCode::model_mismatch, "session {}: its memory is kept as {}, this engine keeps {}",
-         io::shown(name), dtype_name(info.settings.dtype), dtype_name(engine.layout().dtype));
+         io::shown(name), dtype_name(info.settings.type.dtype), dtype_name(engine.layout().dtype));
+  if (long_term) session.info_.settings.type.long_term = *long_term;
   if (session.was_imported())
     fail(ErrorCode::invalid_argument,
          "session {}: it was imported without a journal, so its texts cannot be written again",

@@ -78,7 +78,8 @@ bool StoredSession::load_from(Replay how, bool may_look_again) {
            io::shown(info_.name));
     // Updates have other numbers than where chunks were forgotten, and births say something else.
     if (pinned_state()) how.recalled_before = std::numeric_limits<std::int64_t>::min();
-    session_ = std::make_unique<engine::Session>(*engine_, info_.settings.seed);
+    session_ =
+        std::make_unique<engine::Session>(*engine_, info_.settings.seed, info_.settings.type.long_term);
     source_ids_.clear();
     saved_.clear();
     position_ = state_position_ = -1;
@@ -143,6 +144,9 @@ void StoredSession::load_state(const StateRow& row) {
   if (loaded->seed() != info_.settings.seed || loaded->memory().updates() != row.updates)
     fail(ErrorCode::corrupt, "{}: seed {} and {} updates expected, {} and {} found", path.string(),
          info_.settings.seed, row.updates, loaded->seed(), loaded->memory().updates());
+  if (const memory::Layout& layout = loaded->memory().layout(); layout.type() != info_.settings.type)
+    fail(ErrorCode::corrupt, "{}: memory of type {} expected, {} found", path.string(),
+         memory_type_name(info_.settings.type), memory_type_name(layout.type()));
   session_ = std::move(loaded);
   source_ids_ = std::move(ids);
   saved_ = std::move(saved);

@@ -19,7 +19,7 @@ SessionInfo found_or_made(Store& store, engine::Engine& engine, const std::strin
            "session {}: this model is a plain decoder without a memory; name a delta for it",
            io::shown(name));
     try {
-      store.create(name, settings_of(engine, seed), true);
+      store.create(name, settings_of(engine, seed, engine.layout().long_term), true);
     } catch (const Error& error) {  // another process may have been quicker
       if (error.code() != ErrorCode::invalid_argument || !store.find(name)) throw;
     }
@@ -101,9 +101,9 @@ void StoredSession::check_model() const {
           "; name that model, or write the texts again with `mplus session rebuild`");
   compare("weights", info_.settings.weights_id, engine_->weights_id(),
           "; name that model, or write the texts again with `mplus session rebuild`");
-  if (info_.settings.dtype != engine_->layout().dtype)
+  if (info_.settings.type.dtype != engine_->layout().dtype)
     fail(ErrorCode::model_mismatch, "session {}: its memory is kept as {}, this engine keeps {}",
-         io::shown(info_.name), dtype_name(info_.settings.dtype), dtype_name(engine_->layout().dtype));
+         io::shown(info_.name), dtype_name(info_.settings.type.dtype), dtype_name(engine_->layout().dtype));
 }
 
 void StoredSession::require_writer() const {
@@ -140,7 +140,7 @@ void StoredSession::note_sources(std::initializer_list<std::int64_t> ids) {
 
 void StoredSession::take(const engine::Event& event) {
   Transaction transaction(store_->database(), durability());
-  if (info_.settings.numerics_id != engine_->numerics_id() && info_.settings.numerics_id != kMixedNumerics) {
+  if (info_.settings.numerics_id != session_->numerics_id() && info_.settings.numerics_id != kMixedNumerics) {
     info_.settings.numerics_id = kMixedNumerics;
     store_->change_session(info_.id, "numerics_id = ?", std::string(kMixedNumerics));
   }

@@ -107,7 +107,8 @@ class StoredSession {
  private:
   friend class StoredIngestion;
   friend class StoredTurn;
-  friend void rebuild_session(Store&, engine::Engine&, const std::string&, StoredOptions);
+  friend void rebuild_session(Store&, engine::Engine&, const std::string&, StoredOptions,
+                              std::optional<RowFormat>);
   friend void import_session(Store&, engine::Engine&, const std::filesystem::path&, const std::string&);
   struct NotLoaded {};
   StoredSession(Store& store, engine::Engine& engine, const SessionInfo& info, StoredOptions options,
@@ -249,8 +250,9 @@ class StoredSession {
   bool broken_ = true;   // not, or no longer, what the store holds: nothing of it is saved
 };
 
-// Writes a session's texts again, under the engine's weights (another delta, model or tokenizer).
+// Writes a session's texts again, under the engine's weights (another delta, model or tokenizer), and with
+// `long_term` rows, if they are to be kept in another way.
 void rebuild_session(Store& store, engine::Engine& engine, const std::string& name,
-                     StoredOptions options = {});
+                     StoredOptions options = {}, std::optional<RowFormat> long_term = {});
 
 }  // namespace mplus::store

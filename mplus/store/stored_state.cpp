@@ -10,7 +10,7 @@
 namespace mplus::store {
 namespace {
 
-constexpr std::size_t kMostStates = 4;
+constexpr int kMostStates = 2;
 
 std::string new_file_name(std::int64_t session) {
   std::random_device random;  // names are never used twice, also not by processes that died
@@ -44,6 +44,7 @@ std::size_t StoredSession::with_small_neighbours(std::size_t first, std::size_t 
   while (first > 0) {
     const std::int64_t before = most_rows(segments[first - 1]);
     if (before > 2 * rows || before + rows > kSegmentRows) break;
+    if (segments[first - 1].segment->format() != segments[end - 1].segment->format()) break;
     rows += before;
     --first;
   }
@@ -60,7 +61,9 @@ std::vector<StoredSession::NewState::Use> StoredSession::write_segments() {
       continue;
     }
     std::size_t first = end - 1;
-    while (first > 0 && saved_.count(segments[first - 1].segment) == 0) --first;
+    while (first > 0 && saved_.count(segments[first - 1].segment) == 0 &&
+           segments[first - 1].segment->format() == segments[end - 1].segment->format())
+      --first;
     first = with_small_neighbours(first, end);
     std::vector<memory::LongTermStore::Replacement> by;
     for (std::int64_t begin = 0;; begin += kSegmentRows) {
@@ -148,19 +151,14 @@ void StoredSession::finish_state(const NewState& fresh) {
   store_->remove_loose_files(info_.id);
 }
 
-// The newest two stay, should one be damaged; of older ones those that lie about half as far back as the one
-// before, so that undoing much is not replaying everything.
+// The newest two stay: should one be damaged, or the last turn be undone. Undoing more than that replays the
+// journal, and older states would cost as much disk as thousands of tokens.
 void StoredSession::drop_old_states() {
-  std::size_t kept = 0;
-  std::int64_t updates = 0;
+  int kept = 0;
   for (const StateRow& row : store_->states(info_.id)) {
     if (row.pinned || !row.sound) continue;  // whether a damaged row is pinned is not known
-    if (kept < 2 || (kept < kMostStates && row.updates <= updates / 2)) {
-      updates = row.updates;
-      ++kept;
-    } else {
+    if (++kept > kMostStates)
       store_->database().prepare("DELETE FROM states WHERE id = ?").bind(row.id).run();
-    }
   }
   store_->release_segments();
 }

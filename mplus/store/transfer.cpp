@@ -158,7 +158,7 @@ void import_session(Store& store, engine::Engine& engine, const std::filesystem:
   const bool pinned =
       !with_journal || std::any_of(imported.events.begin(), imported.events.end(),
                                    [](const StoredEvent& e) { return e.kind == EventKind::import; });
-  const Settings settings = settings_of(engine, loaded->seed());
+  const Settings settings = settings_of(engine, loaded->seed(), loaded->memory().layout().long_term);
   SessionInfo info;
   info.id = store.create(name, settings, false);
   info.name = name;

@@ -172,10 +172,15 @@ std::string compare_rows(const memory::Layout& layout, const memory::RowsView& a
   const auto differ = [](const void* x, const void* y, std::size_t bytes) {
     return std::memcmp(x, y, bytes) != 0;
   };
-  if (differ(a.k_row(layout, i), b.k_row(layout, j), layout.kv_bytes()))
+  if (a.format != b.format)
+    return fmt::format("birth {}: {} and {}", a.birth[i], row_format_name(a.format),
+                       row_format_name(b.format));
+  if (differ(a.k_row(layout, i), b.k_row(layout, j), layout.kv_bytes(a.format)))
     return fmt::format("key of birth {}", a.birth[i]);
-  if (differ(a.v_row(layout, i), b.v_row(layout, j), layout.kv_bytes()))
+  if (differ(a.v_row(layout, i), b.v_row(layout, j), layout.kv_bytes(a.format)))
     return fmt::format("value of birth {}", a.birth[i]);
+  if (a.key && differ(a.key_row(layout, i), b.key_row(layout, j), layout.key_bytes(a.format)))
+    return fmt::format("retriever key of birth {}", a.birth[i]);
   return "";
 }
 
@@ -197,6 +202,9 @@ std::string first_difference(const engine::Session& a, const engine::Session& b,
     for (std::int64_t r = 0; r < slots.n; ++r)
       if (const auto d = compare_rows(layout, slots, r, others, r, values); !d.empty())
         return fmt::format("layer {}, slot {}: {}", l, r, d);
+    for (const memory::Memory* memory : {&x, &y})
+      for (const memory::SegmentUse& use : memory->long_term().segments())
+        use.segment->touch(l, memory::SegmentPart::retriever_keys);
     std::vector<memory::RowId> rows;
     y.long_term().for_each(l, [&](memory::RowId id, std::int64_t) { rows.push_back(id); });
     if (x.long_term().size(l) != static_cast<std::int64_t>(rows.size()))
@@ -253,7 +261,7 @@ void verify_by_replay(Store& store, engine::Engine& engine, const std::string& n
     if (!chunks.empty())
       report.verdict = "nothing is lost: the next change to the session indexes its words again";
   }
-  const bool same_numerics = as_stored.info().settings.numerics_id == engine.numerics_id();
+  const bool same_numerics = as_stored.info().settings.numerics_id == as_stored.session().numerics_id();
   std::string difference = first_difference(as_stored.session(), replayed.session(), same_numerics);
   if (difference.empty() && same_numerics)
     if (const auto wrong = as_stored.wrongly_rewritten(); !wrong.empty())

@@ -138,6 +138,16 @@ class Memories(TinyModelTest):
         ask = ("ask", "Where is the lamp?", "-n", "4", *self.model, "--memory")
         self.assertEqual(self.report(*ask, memory)["tokens"], self.report(*ask, "wide.safetensors")["tokens"])
 
+    def test_long_term_rows_become_small_once(self):
+        memory = self.memory(story(900))
+        for dtype in ("int8", "int4"):
+            self.report("convert", memory, f"{dtype}.safetensors", "--to", "memory", "--dtype", dtype)
+            self.assertEqual(self.report("inspect", f"{dtype}.safetensors", "--verify")["element_type"], f"BF16/{dtype}")
+            self.report("ask", "Where?", "--memory", f"{dtype}.safetensors", *self.model)
+            self.assertIn("not rounded twice",
+                          self.error("convert", f"{dtype}.safetensors", "again", "--to", "memory", "--dtype", "bf16"))
+        self.assertLess((self.folder / "int4.safetensors").stat().st_size, (self.folder / "int8.safetensors").stat().st_size)
+
     def test_a_memory_goes_into_the_published_layout_if_hidden_states_were_kept(self):
         text = self.file("a.txt", story(600))
         self.remember(text, "--memory", "kept.safetensors", "--keep-hidden")

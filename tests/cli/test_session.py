@@ -126,6 +126,24 @@ class Lasting(SessionTest):
         self.assertEqual((self.shown()["dtype"], self.shown()["capacity"]), ("F32", 99))
         self.remember(self.folder / "b.txt")
 
+    def test_small_rows(self):
+        """Long-term rows in few bits: begun so, made so by a rebuild, or in a converted file."""
+        text = self.file("a.txt", story(900, 1))
+        sizes = {}
+        for name in ("bf16", "int8", "int4"):
+            self.remember(text, "--session", name, "--memory-dtype", name)
+            shown = self.report("session", "show", name)
+            self.assertEqual(shown["dtype"], "BF16" if name == "bf16" else f"BF16/{name}")
+            sizes[name] = shown["disk_bytes"]
+            self.report("ask", "Where?", "--session", name, *self.model)
+            self.assertIn("bit for bit", self.report("session", "verify", name, "--replay", *self.model)["replay"])
+        self.assertLess(sizes["int8"], sizes["bf16"])
+        self.assertLess(sizes["int4"], sizes["int8"])
+        self.assertIn("--memory-dtype", self.error("remember", text, "--session", "int8", "--memory-dtype", "bf16", *self.model))
+        self.session("rebuild", "bf16", "--memory-dtype", "int4", *self.model)
+        answers = {name: self.report("ask", "Where?", "--session", name, *self.model)["text"] for name in ("bf16", "int4")}
+        self.assertEqual(answers["bf16"], answers["int4"], "rebuilt, it is the memory that was begun so")
+
     def test_batch_writes_the_same(self):
         self.remember(self.file("a.txt", story(900, 1)), "--session", "plain")
         self.remember(self.file("a.txt", story(900, 1)), "--session", "batch", "--batch")

@@ -36,6 +36,10 @@ class SessionFileTest : public ::testing::Test {
     ADD_FAILURE() << "loaded";
     return {};
   }
+  int session_file_version(const Session& session) {
+    session.save(path_);
+    return session_file_info(io::Safetensors::open(path_)).version;
+  }
   void overwrite(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
 
   fs::path folder_, path_;
@@ -43,9 +47,14 @@ class SessionFileTest : public ::testing::Test {
 
 // Saving and loading at any point changes no later token, whatever comes after.
 TEST_F(SessionFileTest, SaveAndLoadAtAnyPointChangesNothing) {
-  for (DType dtype : {DType::bf16, DType::f32}) {
-    Engine engine(tiny_options(1, dtype));
-    EngineOptions capped_options = tiny_options(1, dtype);
+  for (const auto& [dtype, format] : {MemoryType{},
+                                      {DType::f32, RowFormat::plain},
+                                      {DType::bf16, RowFormat::int8},
+                                      {DType::bf16, RowFormat::int4}}) {
+    EngineOptions options = tiny_options(1, dtype);
+    options.memory.long_term = format;
+    Engine engine(options);
+    EngineOptions capped_options = options;
     capped_options.memory.long_term_capacity = 60;
     Engine capped(capped_options);
     for (Engine* e : {&engine, &capped}) {
@@ -66,6 +75,30 @@ TEST_F(SessionFileTest, SaveAndLoadAtAnyPointChangesNothing) {
       verify_session_file(io::Safetensors::open(path_));
     }
   }
+}
+
+// Rows that were dropped before and after it was decided to keep them in few bits, in one file.
+TEST_F(SessionFileTest, PlainAndSmallRowsInOneFile) {
+  Engine engine(tiny_options());
+  Session plain(engine, 3);
+  plain.remember_ids(random_ids(3000, 1), "text");
+  ASSERT_EQ(session_file_version(plain), 1);
+  EngineOptions options = tiny_options();
+  options.memory.long_term = RowFormat::int8;
+  Engine small_engine(options);
+  Session session(small_engine, 3);  // what the checkpoint brought is plain
+  session.remember_ids(random_ids(3000, 1), "text");
+  ASSERT_EQ(session_file_version(session), 2);
+  const SessionFileInfo info = session_file_info(io::Safetensors::open(path_));
+  EXPECT_EQ(info.type, (MemoryType{DType::bf16, RowFormat::int8}));
+  EXPECT_EQ(info.long_term, (std::vector{RowFormat::plain, RowFormat::int8}));
+  Session again = Session::load(engine, path_);  // whatever the engine's own sessions do
+  EXPECT_EQ(next_tokens(again), next_tokens(session));
+  again.remember_ids(random_ids(2000, 2), "more");
+  session.remember_ids(random_ids(2000, 2), "more");
+  EXPECT_EQ(next_tokens(again), next_tokens(session));
+  EXPECT_EQ(again.numerics_id(), session.numerics_id());
+  EXPECT_NE(again.numerics_id(), plain.numerics_id());
 }
 
 TEST_F(SessionFileTest, InfoIsReadableWithoutAModel) {
@@ -107,7 +140,7 @@ TEST_F(SessionFileTest, NewerAndForeignFilesAreRefused) {
   std::vector<io::TensorData> tensors;
   for (const auto& [name, t] : file.tensors()) tensors.push_back({name, t.dtype, t.shape, t.bytes});
   io::StringMap metadata = file.metadata();
-  metadata["version"] = "2";
+  metadata["version"] = "3";
   io::write_safetensors(path_, tensors, metadata);
   EXPECT_EQ(load_code(engine), ErrorCode::unsupported);
   metadata["format"] = "else";

@@ -30,8 +30,9 @@ inline std::vector<io::TokenId> random_ids(std::size_t n, unsigned seed, unsigne
 inline void expect_same_rows(const memory::Layout& layout, const memory::RowsView& a, std::int64_t i,
                              const memory::RowsView& b, std::int64_t j) {
   ASSERT_EQ(a.birth[i], b.birth[j]);
-  ASSERT_EQ(std::memcmp(a.k_row(layout, i), b.k_row(layout, j), layout.kv_bytes()), 0);
-  ASSERT_EQ(std::memcmp(a.v_row(layout, i), b.v_row(layout, j), layout.kv_bytes()), 0);
+  ASSERT_EQ(a.format, b.format);
+  ASSERT_EQ(std::memcmp(a.k_row(layout, i), b.k_row(layout, j), layout.kv_bytes(a.format)), 0);
+  ASSERT_EQ(std::memcmp(a.v_row(layout, i), b.v_row(layout, j), layout.kv_bytes(a.format)), 0);
 }
 
 // Bit for bit: memory, window and what was written from where.

@@ -46,6 +46,42 @@ class Tools(unittest.TestCase):
         self.assertGreater(rows, 0)
 
 
+    def test_small_rows(self):
+        """Sessions of the same text: small rows are the plain ones, within the steps of their codes."""
+        code = f"""
+import json, sys
+sys.path.insert(0, {str(ROOT / "tools")!r})
+import numpy as np
+from read_segment import read_layer
+found = {{}}
+for path in sys.argv[1:]:
+    with open(path, "rb") as file:
+        metadata = json.loads(file.read(int.from_bytes(file.read(8), "little")))["__metadata__"]
+    rows = metadata.get("rows", "plain")
+    for layer in range(int(metadata["layers"])):
+        for birth, k, v, key in zip(*read_layer(path, layer, 32)):
+            if birth >= 0:
+                found.setdefault(rows, {{}})[layer, int(birth)] = (k, v, key)
+plain = found.pop("plain")
+for rows, most in (("int8", 127), ("int4", 4)):
+    assert found[rows].keys() == plain.keys(), rows
+    for place, small in found[rows].items():
+        for column, step in ((0, most), (1, most), (2, 127)):
+            wanted, got = plain[place][column], small[column]
+            # Sums of a group of 32 are at most sqrt(32) of its norm. Half a step in each (of int4, with codes to -8,
+            # a whole one) moves the row by as much; of a key, each value. Scales are up to 1/128 larger than they must be.
+            largest = np.abs(wanted).max() * np.sqrt(len(wanted)) if column == 2 else np.sqrt(32 * (wanted ** 2).sum())
+            bound = largest / step * (1 + 1 / 128) / 2
+            assert np.sqrt(((got - wanted) ** 2).sum()) <= bound * 1.0001, (rows, place, column)
+print(len(plain))
+"""
+        segments = sorted((ROOT / "tests/data/store_small_rows/segments").iterdir())
+        done = subprocess.run([sys.executable, "-c", code, *segments], capture_output=True, text=True,
+                              env=os.environ | {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(int(done.stdout), 100)
+
+
 if __name__ == "__main__":
     if not install():
         sys.exit(1 if os.environ.get("CI") == "true" else 77)

@@ -89,7 +89,7 @@ class Bench {
     const auto cells = static_cast<double>(options_.recall_rows * layout.remembering_layers());
     add("recall", "Mrow/s",
         {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
-        bandwidth_ / static_cast<double>(layout.key_bytes()) / 1e6);
+        bandwidth_ / static_cast<double>(layout.key_bytes(layout.long_term)) / 1e6);
   }
 
   // Of all sessions added up, beside one of them by turns.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "mplus/core/error.h"
+#include "mplus/core/float16.h"
 #include "mplus/core/philox.h"
 #include "mplus/store/stored_session.h"
 
@@ -32,12 +33,30 @@ std::unique_ptr<memory::Recall> consensus(const engine::Engine& engine) {
 
 // Rows with retriever keys alone: recall looks at nothing else.
 struct StoreColumns {
-  std::vector<AlignedVector<std::uint16_t>> keys;  // [L] bf16
-  AlignedVector<float> wide_keys;                  // f32 memories share one, so as not to need gigabytes
+  std::vector<AlignedVector<std::uint16_t>> keys;    // [L] bf16
+  std::vector<AlignedVector<std::byte>> small_keys;  // [L] int8
+  AlignedVector<float> wide_keys;                    // f32 memories share one, so as not to need gigabytes
   std::vector<std::int64_t> births;
 };
 
 constexpr std::int64_t kSegmentRows = 1024;  // as a store that grows by and by has them
+
+// ±0.125 … ±0.249
+std::uint16_t made_up_key(std::size_t i) {
+  return static_cast<std::uint16_t>(0x3e00u | (noise(static_cast<std::uint32_t>(i), 1) & 0x807fu));
+}
+
+AlignedVector<std::byte> made_up_small_keys(const memory::Layout& layout, std::int64_t rows) {
+  const std::size_t bytes = layout.key_bytes(layout.long_term);
+  AlignedVector<std::byte> keys(static_cast<std::size_t>(rows) * bytes);
+  std::vector<float> key(static_cast<std::size_t>(layout.retriever));
+  std::size_t at = 0;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    for (float& value : key) value = bf16_to_f32(made_up_key(at++));
+    make_small_key(keys.data() + row * bytes, key.data(), layout.retriever);
+  }
+  return keys;
+}
 
 memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
   auto columns = std::make_shared<StoreColumns>();
@@ -47,17 +66,18 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
   const auto size = static_cast<std::size_t>(rows * layout.retriever);
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     if (!layout.remembering.contains(l)) {
-      whole.emplace_back();
+      whole.push_back({.format = layout.long_term});
       continue;
     }
-    memory::RowsView view{.birth = columns->births.data(), .n = rows};
-    if (layout.dtype == DType::f32) {
+    memory::RowsView view{.birth = columns->births.data(), .n = rows, .format = layout.long_term};
+    if (layout.long_term != RowFormat::plain) {
+      view.key = columns->small_keys.emplace_back(made_up_small_keys(layout, rows)).data();
+    } else if (layout.dtype == DType::f32) {
       columns->wide_keys.resize(size, 0.01f);
       view.key = reinterpret_cast<const std::byte*>(columns->wide_keys.data());
     } else {
       auto& keys = columns->keys.emplace_back(size);
-      for (std::size_t i = 0; i < size; ++i)  // ±0.125 … ±0.249
-        keys[i] = static_cast<std::uint16_t>(0x3e00u | (noise(static_cast<std::uint32_t>(i), 1) & 0x807fu));
+      for (std::size_t i = 0; i < size; ++i) keys[i] = made_up_key(i);
       view.key = reinterpret_cast<const std::byte*>(keys.data());
     }
     whole.push_back(view);
@@ -69,7 +89,7 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
     for (memory::RowsView& view : part) {
       counts.push_back(view.n == 0 ? 0 : std::min(kSegmentRows, rows - first));
       if (view.n == 0) continue;
-      view.key += static_cast<std::size_t>(first) * layout.key_bytes();
+      view.key += static_cast<std::size_t>(first) * layout.key_bytes(layout.long_term);
       view.birth += first;
       view.n = counts.back();
     }

@@ -72,7 +72,7 @@ MemoryOptions whole_memory(const ConvertOptions& options) {
 }
 
 Outcome to_published(const ConvertOptions& options) {
-  refuse_dtype(options, {"int8"});
+  refuse_dtype(options, {"int8", "int4"});
   const MemoryOptions memory = whole_memory(options);
   const auto engine = open_engine(model_of(options), memory, false);
   const engine::Session session =
@@ -86,7 +86,7 @@ Outcome to_published(const ConvertOptions& options) {
 }
 
 Outcome to_base(const ConvertOptions& options) {
-  refuse_dtype(options, {"int8"});
+  refuse_dtype(options, {"int8", "int4"});
   const model::ModelFiles files = engine::locate_model(options.source, "none");
   model::save_base(*model::load_weights(files), options.target, dtype_of(options.dtype));
   write_text_side(files.model, options.target);
@@ -127,6 +127,7 @@ Outcome to_base_and_delta(const ConvertOptions& options) {
 }
 
 Outcome to_delta(const ConvertOptions& options) {
+  refuse_dtype(options, {"int4"});
   UserFile target(options.target, options.force);
   std::error_code ignored;
   if (fs::is_directory(options.source, ignored)) {
@@ -146,9 +147,9 @@ Outcome to_delta(const ConvertOptions& options) {
 }
 
 Outcome to_memory(const ConvertOptions& options) {
-  refuse_dtype(options, {"", "f16", "int8"});
+  refuse_dtype(options, {"", "f16"});
   UserFile target(options.target, options.force);
-  engine::convert_session_file(options.source, target.path(), *dtype_of(options.dtype));
+  engine::convert_session_file(options.source, target.path(), memory_type_of(options.dtype));
   target.commit();
   return {{"memory", options.target}};
 }
@@ -182,16 +183,16 @@ void add_convert(CLI::App& program, Action& chosen) {
       "published: a base model, a delta and a memory become a checkpoint in the layout M+ was released in.\n"
       "base-and-delta: such a checkpoint becomes a Hugging Face folder, a delta and a memory file. base: "
       "any\n"
-      "model as a Hugging Face folder. delta, memory: the same in another element type. Where types allow "
-      "it\n"
-      "nothing is lost on the way. The target must not exist; --force replaces a file.");
+      "model as a Hugging Face folder. delta, memory: the same in another element type; int8 and int4 of a\n"
+      "memory are of its long-term rows. Where types allow it nothing is lost on the way. The target must "
+      "not exist; --force replaces a file.");
   command->add_option("SOURCE", options->source, "a model, delta or memory file")->type_name("")->required();
   command->add_option("TARGET", options->target, "the file or folder to make")->type_name("")->required();
   add_choice(*command, "--to", options->to, "what to make",
              {"published", "base-and-delta", "base", "delta", "memory"})
       ->required();
   add_choice(*command, "--dtype", options->dtype, "default: the source's own, f32 for a quantised one",
-             {"f32", "bf16", "f16", "int8"});
+             {"f32", "bf16", "f16", "int8", "int4"});
   command->add_option("--delta", options->delta, "with --to published: the delta of a plain base model")
       ->type_name("FILE");
   command->add_option("--memory", options->memory, "with --to published: a memory begun with --keep-hidden")

@@ -42,11 +42,12 @@ struct Task {
 };
 
 // What a number of tokens adds to a memory: every write leaves K rows in every layer that keeps a memory.
-double cost_bytes(const engine::Engine& engine, std::int64_t tokens) {
-  const memory::Layout& layout = engine.layout();
+double cost_bytes(const engine::Session& session, std::int64_t tokens) {
+  const memory::Layout& layout = session.memory().layout();
+  const engine::Engine& engine = session.engine();
   const auto writes = engine::cut_text(tokens, engine.chunk_tokens(), layout.K).size();
   return static_cast<double>(writes) * static_cast<double>(layout.K * layout.remembering_layers()) *
-         static_cast<double>(layout.row_cost_bytes());
+         static_cast<double>(layout.row_cost_bytes(layout.long_term));
 }
 
 class Remembering {
@@ -106,7 +107,7 @@ class Remembering {
            plural(static_cast<std::int64_t>(skipped_.size()), "document"),
            skipped_.size() == 1 ? "it was" : "they were");
     note("{}, {}: about {} of memory\n", plural(static_cast<std::int64_t>(tasks.size()), "document"),
-         plural(total, "token"), size_text(cost_bytes(session.engine(), total)));
+         plural(total, "token"), size_text(cost_bytes(session, total)));
     for (const Task* task : tasks)
       for (std::int64_t s = 0; s < session.record().sources(); ++s) {
         const engine::Source& source = session.record().source(s);

@@ -154,7 +154,9 @@ int rebuild(const SessionOptions& options) {
     bar.show(at, "writing the texts again");
     return true;
   };
-  store::rebuild_session(store, *engine, options.name, how);
+  std::optional<RowFormat> long_term;
+  if (!options.dtype.empty()) long_term = memory_type_of(options.dtype).long_term;
+  store::rebuild_session(store, *engine, options.name, how, long_term);
   bar.clear();
   done(options, fmt::format("session {} was written again with this model", printable(options.name)));
   return kGood;
@@ -322,8 +324,13 @@ void add_session(CLI::App& program, Action& chosen) {
   add_task(*group, chosen, {"show", "what a session holds, source by source", show, true, false});
   add_changes(*group, chosen);
   add_copies(*group, chosen);
-  add_task(*group, chosen,
-           {"rebuild", "write the texts again with another delta, model or tokenizer", rebuild, true, true});
+  const Subcommand rebuilding =
+      add_task(*group, chosen,
+               {"rebuild",
+                "write the texts again with another delta, model or tokenizer, or with other long-term rows",
+                rebuild, true, true});
+  add_choice(*rebuilding.command, "--memory-dtype", rebuilding.options->dtype,
+             "how long-term rows are kept from now on; default: as they are", {"bf16", "int8", "int4"});
   const Subcommand verifying =
       add_task(*group, chosen, {"verify", "is everything as it was written?", verify, false, true});
   verifying.command->add_option("NAME", verifying.options->name, "the session; default: all")->type_name("");

@@ -13,6 +13,7 @@ struct SessionOptions {
   ModelOptions model;
   std::string name = kDefaultSession;
   std::string other;  // a second name, a source, a file or a folder
+  std::string dtype;  // of the memory, from now on; empty: as it is
   std::int64_t count = 1;
   bool exact = false, everywhere = false, dry_run = false, purge = false;
   bool replay = false, no_journal = false, salvage = false, all = false, force = false;

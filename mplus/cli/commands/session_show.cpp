@@ -40,7 +40,7 @@ Json info_json(const store::SessionInfo& info) {
   json["shape_id"] = info.settings.shape_id;
   json["weights_id"] = info.settings.weights_id;
   json["numerics_id"] = info.settings.numerics_id;
-  json["dtype"] = std::string(dtype_name(info.settings.dtype));
+  json["dtype"] = memory_type_name(info.settings.type);
   json["capacity"] = info.settings.capacity == memory::kUnlimited ? Json() : Json(info.settings.capacity);
   json["seed"] = info.settings.seed;
   json["forked_from"] = info.forked_from.empty() ? Json() : Json(info.forked_from);

@@ -20,6 +20,8 @@ namespace mplus::engine {
 inline constexpr const char* kSessionFormat = "mplus-memory";
 inline constexpr const char* kStateFormat = "mplus-state";
 inline constexpr int kSessionFormatVersion = 1;
+inline constexpr int kSmallRowsFormatVersion =
+    2;  // of files with rows in few bits, or of memories that make them
 
 // What a store writes into a file beside the session itself.
 struct FileExtras {
@@ -37,7 +39,9 @@ struct StateParts {
 // What stands in the metadata, readable without a model.
 struct SessionFileInfo {
   int version = 0;
-  std::string shape_id, weights_id, numerics_id, dtype;
+  std::string shape_id, weights_id, numerics_id, dtype;  // dtype: as memory_type_name() spells it
+  MemoryType type;
+  std::vector<RowFormat> long_term;  // formats of its runs of long-term rows, oldest first
   std::int64_t layers = 0, K = 0, N = 0;
   std::int64_t updates = 0, turns = 0, sources = 0, window_tokens = 0;
   std::int64_t short_term_rows = 0, long_term_rows = 0;  // a layer, at most
@@ -55,7 +59,13 @@ std::vector<std::int64_t> read_integers(const io::Safetensors& file, const std::
                                         std::int64_t width = 1);
 std::string read_bytes(const io::Safetensors& file, const std::string& name);  // U8 [n], verified
 
+// Where a run of a layer's long-term rows lies in a memory file: "long_term.3.", behind the first
+// "long_term.3.1.".
+std::string long_term_prefix(std::int64_t layer, std::size_t run);
+
 // The same session with keys and values of another type: f32 from bf16 loses nothing, the other way rounds.
-void convert_session_file(const std::filesystem::path& from, const std::filesystem::path& to, DType dtype);
+// Small rows are made of plain ones only.
+void convert_session_file(const std::filesystem::path& from, const std::filesystem::path& to,
+                          const MemoryType& type);
 
 }  // namespace mplus::engine

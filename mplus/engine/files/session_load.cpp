@@ -47,6 +47,30 @@ std::int64_t count(const Reader& file, const char* name) {
   fail(ErrorCode::corrupt, "{}: tensor \"{}\": {}", name_of(file), tensor, what);
 }
 
+// Version 1 knows plain rows only, and does not say so. A type that nobody knows fits no engine.
+void read_formats(const Reader& file, SessionFileInfo& info) {
+  const auto unknown = [&](const char* name) {
+    fail(ErrorCode::unsupported, "{}: metadata field \"{}\": \"{}\" is not known", name_of(file), name,
+         field(file, name));
+  };
+  const auto type = memory_type_from_name(info.dtype);
+  if (!type) unknown("dtype");
+  info.type = *type;
+  if (info.version == kSessionFormatVersion) {
+    if (type->long_term != RowFormat::plain) unknown("dtype");
+    info.long_term = {RowFormat::plain};
+    return;
+  }
+  const std::string& runs = field(file, "long_term");
+  for (std::size_t begin = 0; begin <= runs.size();) {
+    const std::size_t end = std::min(runs.find(',', begin), runs.size());
+    const auto format = row_format_from_name(std::string_view(runs).substr(begin, end - begin));
+    if (!format) unknown("long_term");
+    info.long_term.push_back(*format);
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 
 void verify_tensor(const Reader& file, const io::Tensor& tensor) {
@@ -102,9 +126,9 @@ SessionFileInfo session_file_info(const io::Safetensors& file) {
          kSessionFormat);
   SessionFileInfo info;
   info.version = static_cast<int>(count(file, "version"));
-  if (info.version != kSessionFormatVersion)
-    fail(ErrorCode::unsupported, "{}: memory file of version {}; this program reads version {}",
-         name_of(file), info.version, kSessionFormatVersion);
+  if (info.version != kSessionFormatVersion && info.version != kSmallRowsFormatVersion)
+    fail(ErrorCode::unsupported, "{}: memory file of version {}; this program reads versions {} and {}",
+         name_of(file), info.version, kSessionFormatVersion, kSmallRowsFormatVersion);
   if (const auto expected = file.metadata().find(kMetadataChecksum); expected != file.metadata().end())
     if (const std::string found = metadata_checksum(file.metadata()); found != expected->second)
       fail(ErrorCode::corrupt, "{}: metadata: checksum {} expected, {} found: the file is damaged",
@@ -113,6 +137,7 @@ SessionFileInfo session_file_info(const io::Safetensors& file) {
   info.weights_id = field(file, "weights_id");
   info.numerics_id = field(file, "numerics_id");
   info.dtype = field(file, "dtype");
+  read_formats(file, info);
   info.layers = count(file, "layers");
   info.K = count(file, "K");
   info.N = count(file, "N");
@@ -145,7 +170,7 @@ class SessionFile {
       fail(ErrorCode::unsupported, "{}: a state of a session store, which is no memory by itself",
            name_of(file_));
     check_model();
-    Session session(engine_, info_.seed);
+    Session session(engine_, info_.seed, info_.type.long_term);
     load_short_term(session.memory_);
     session.memory_.load_long_term(long_term_here());
     load_sources(session.record_);
@@ -155,7 +180,7 @@ class SessionFile {
   Session load(StateParts parts) {
     if (!is_state_file(file_)) fail(ErrorCode::corrupt, "{}: not a state file", name_of(file_));
     check_model();
-    Session session(engine_, info_.seed);
+    Session session(engine_, info_.seed, info_.type.long_term);
     load_short_term(session.memory_);
     session.memory_.load_long_term(long_term_of(std::move(parts.segments)));
     if (static_cast<std::int64_t>(parts.sources.size()) != info_.sources)
@@ -183,10 +208,9 @@ class SessionFile {
     compare("shape", engine_.shape_id(), info_.shape_id, "");
     compare("weights", engine_.weights_id(), info_.weights_id,
             "; the shapes fit: `mplus session rebuild` writes a session's texts again with these weights");
-    const std::string dtype(dtype_name(engine_.layout().dtype));
-    if (info_.dtype != dtype)
+    if (info_.type.dtype != engine_.layout().dtype)
       fail(ErrorCode::model_mismatch, "{}: memory of type {}; this engine keeps {}", name_of(file_),
-           info_.dtype, dtype);
+           info_.dtype, dtype_name(engine_.layout().dtype));
   }
 
   std::span<const std::byte> column(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
@@ -194,25 +218,35 @@ class SessionFile {
     const DType types[] = {dtype};
     const io::Tensor& tensor = file_.at(name, types, shape);
     if (check) verify_tensor(file_, tensor);
-    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
+    if (dtype != DType::u8 && reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
       fail(ErrorCode::corrupt, "{}: tensor \"{}\" is not aligned to 8 bytes", name_of(file_), name);
     return tensor.bytes;
   }
 
-  memory::RowsView rows(const std::string& prefix, std::int64_t most, bool check) {
+  // A column of n keys or values: elements, or the bytes of small rows.
+  const std::byte* row_column(const std::string& name, const memory::RowsView& rows, std::int64_t width,
+                              std::size_t bytes, bool check) {
+    const bool plain = rows.format == RowFormat::plain;
+    return column(name, plain ? engine_.layout().dtype : DType::u8,
+                  {rows.n, plain ? width : static_cast<std::int64_t>(bytes)}, check)
+        .data();
+  }
+
+  memory::RowsView rows(const std::string& prefix, std::int64_t most, bool check,
+                        RowFormat format = RowFormat::plain) {
     const memory::Layout& layout = engine_.layout();
     const io::Tensor& births = file_.at(prefix + "birth");
     const std::int64_t n = births.elements();
     if (n > most)
       fail(ErrorCode::corrupt, "{}: tensor \"{}\": {} rows, at most {} expected", name_of(file_), births.name,
            n, most);
-    memory::RowsView view{.n = n};
+    memory::RowsView view{.n = n, .format = format};
     view.birth =
         reinterpret_cast<const std::int64_t*>(column(prefix + "birth", DType::i64, {n}, true).data());
-    view.k = column(prefix + "k", layout.dtype, {n, layout.kv}, check).data();
-    view.v = column(prefix + "v", layout.dtype, {n, layout.kv}, check).data();
+    view.k = row_column(prefix + "k", view, layout.kv, layout.kv_bytes(format), check);
+    view.v = row_column(prefix + "v", view, layout.kv, layout.kv_bytes(format), check);
     if (layout.retriever > 0)
-      view.key = column(prefix + "key", layout.dtype, {n, layout.retriever}, check).data();
+      view.key = row_column(prefix + "key", view, layout.retriever, layout.key_bytes(format), check);
     if (layout.keep_hidden)
       view.hidden = reinterpret_cast<const float*>(
           column(prefix + "hidden", DType::f32, {n, layout.hidden}, check).data());
@@ -263,15 +297,17 @@ class SessionFile {
     const memory::Layout& layout = engine_.layout();
     memory::LongTermStore store = empty_store(1);
     if (!layout.has_long_term()) return store;
-    std::vector<memory::RowsView> views;
-    std::vector<std::int64_t> counts;
-    for (std::int64_t l = 0; l < layout.layers; ++l) {
-      views.push_back(rows(fmt::format("long_term.{}.", l),
-                           layout.remembering.contains(l) ? std::numeric_limits<std::int32_t>::max() : 0,
-                           false));
-      counts.push_back(views.back().n);
+    for (std::size_t run = 0; run < info_.long_term.size(); ++run) {
+      std::vector<memory::RowsView> views;
+      std::vector<std::int64_t> counts;
+      for (std::int64_t l = 0; l < layout.layers; ++l) {
+        views.push_back(rows(long_term_prefix(l, run),
+                             layout.remembering.contains(l) ? std::numeric_limits<std::int32_t>::max() : 0,
+                             false, info_.long_term[run]));
+        counts.push_back(views.back().n);
+      }
+      store.adopt(std::make_shared<memory::Segment>(std::move(views), file_.owner()), counts);
     }
-    store.adopt(std::make_shared<memory::Segment>(std::move(views), file_.owner()), counts);
     return store;
   }
 

@@ -1,4 +1,5 @@
 // Writing a session to a file. See session_file.h.
+#include <algorithm>
 #include <vector>
 
 #include "mplus/core/error.h"
@@ -41,25 +42,30 @@ void append_bytes(std::vector<std::byte>& to, const void* from, std::size_t size
 
 // Columns of one layer's rows under "<prefix>.<layer>.".
 struct Columns {
+  RowFormat format = RowFormat::plain;
   std::vector<std::byte> k, v, key;
   std::vector<std::int64_t> birth;
   std::vector<float> hidden;
 
   void append(const memory::Layout& layout, const memory::RowsView& rows, std::int64_t r) {
-    append_bytes(k, rows.k_row(layout, r), layout.kv_bytes());
-    append_bytes(v, rows.v_row(layout, r), layout.kv_bytes());
-    if (rows.key)
-      append_bytes(key, rows.key + static_cast<std::size_t>(r) * layout.key_bytes(), layout.key_bytes());
+    append_bytes(k, rows.k_row(layout, r), layout.kv_bytes(format));
+    append_bytes(v, rows.v_row(layout, r), layout.kv_bytes(format));
+    if (rows.key) append_bytes(key, rows.key_row(layout, r), layout.key_bytes(format));
     birth.push_back(rows.birth[r]);
     if (rows.hidden)
       hidden.insert(hidden.end(), rows.hidden + r * layout.hidden, rows.hidden + (r + 1) * layout.hidden);
   }
   void add_to(Tensors& tensors, const memory::Layout& layout, const std::string& prefix) && {
     const auto n = static_cast<std::int64_t>(birth.size());
-    tensors.add(prefix + "k", layout.dtype, {n, layout.kv}, std::move(k));
-    tensors.add(prefix + "v", layout.dtype, {n, layout.kv}, std::move(v));
-    if (layout.retriever > 0)
-      tensors.add(prefix + "key", layout.dtype, {n, layout.retriever}, std::move(key));
+    const auto add = [&](const char* name, std::int64_t width, std::size_t bytes,
+                         std::vector<std::byte> rows) {
+      if (format == RowFormat::plain)
+        return tensors.add(prefix + name, layout.dtype, {n, width}, std::move(rows));
+      tensors.add(prefix + name, DType::u8, {n, static_cast<std::int64_t>(bytes)}, std::move(rows));
+    };
+    add("k", layout.kv, layout.kv_bytes(format), std::move(k));
+    add("v", layout.kv, layout.kv_bytes(format), std::move(v));
+    if (layout.retriever > 0) add("key", layout.retriever, layout.key_bytes(format), std::move(key));
     tensors.add(prefix + "birth", DType::i64, {n}, std::move(birth));
     if (layout.keep_hidden) tensors.add(prefix + "hidden", DType::f32, {n, layout.hidden}, std::move(hidden));
   }
@@ -93,20 +99,47 @@ void add_short_term(Tensors& tensors, const memory::Memory& memory) {
               std::move(tail));
 }
 
+// Neighbouring segments of one format make a run; there is always one.
+std::vector<RowFormat> runs_of(const memory::Memory& memory) {
+  std::vector<RowFormat> runs;
+  for (const memory::SegmentUse& use : memory.long_term().segments())
+    if (runs.empty() || runs.back() != use.segment->format()) runs.push_back(use.segment->format());
+  if (runs.empty()) runs.push_back(memory.layout().long_term);
+  return runs;
+}
+
+std::string run_names(const std::vector<RowFormat>& runs) {
+  std::string names;
+  for (const RowFormat format : runs)
+    names += fmt::format("{}{}", names.empty() ? "" : ",", row_format_name(format));
+  return names;
+}
+
+void add_runs(Tensors& tensors, const memory::Memory& memory, std::int64_t l,
+              const std::vector<RowFormat>& runs) {
+  const memory::Layout& layout = memory.layout();
+  std::vector<Columns> columns(runs.size());
+  for (std::size_t run = 0; run < runs.size(); ++run) columns[run].format = runs[run];
+  std::vector<std::size_t> run_of;  // by segment
+  for (const memory::SegmentUse& use : memory.long_term().segments()) {
+    use.segment->touch(l, memory::SegmentPart::retriever_keys);
+    const std::size_t run = run_of.empty() ? 0 : run_of.back();
+    run_of.push_back(runs[run] == use.segment->format() ? run : run + 1);
+  }
+  memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t) {
+    columns[run_of[id.segment]].append(layout, memory.long_term().rows_of(l, id), id.row);
+  });
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    std::move(columns[run]).add_to(tensors, layout, long_term_prefix(l, run));
+}
+
 // Living rows alone, so a threshold needs no place among equal births.
-void add_long_term(Tensors& tensors, const memory::Memory& memory) {
+void add_long_term(Tensors& tensors, const memory::Memory& memory, const std::vector<RowFormat>& runs) {
   const memory::Layout& layout = memory.layout();
   std::vector<std::int64_t> expiry;
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     expiry.push_back(memory.long_term().expiry(l).birth);
-    if (!layout.has_long_term()) continue;
-    Columns store;
-    for (const memory::SegmentUse& use : memory.long_term().segments())
-      use.segment->touch(l, memory::SegmentPart::retriever_keys);
-    memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t) {
-      store.append(layout, memory.long_term().rows_of(l, id), id.row);
-    });
-    std::move(store).add_to(tensors, layout, fmt::format("long_term.{}.", l));
+    if (layout.has_long_term()) add_runs(tensors, memory, l, runs);
   }
   tensors.add("expiry", DType::i64, {layout.layers}, std::move(expiry));
 }
@@ -173,14 +206,22 @@ void add_updates(Tensors& tensors, const Record& record) {
 
 }  // namespace
 
+std::string long_term_prefix(std::int64_t layer, std::size_t run) {
+  return run == 0 ? fmt::format("long_term.{}.", layer) : fmt::format("long_term.{}.{}.", layer, run);
+}
+
 void Session::write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const {
   const memory::Layout& layout = memory_.layout();
   Tensors tensors;
+  const std::vector<RowFormat> runs = whole ? runs_of(memory_) : std::vector{layout.long_term};
+  const bool small =
+      std::any_of(runs.begin(), runs.end(), [](RowFormat f) { return f != RowFormat::plain; }) ||
+      layout.long_term != RowFormat::plain;
   add_short_term(tensors, memory_);
   add_window(tensors, window_, rows_, layout);
   add_updates(tensors, record_);
   if (whole) {
-    add_long_term(tensors, memory_);
+    add_long_term(tensors, memory_, runs);
     add_sources(tensors, record_);
   } else {
     add_expiry(tensors, memory_);
@@ -191,11 +232,11 @@ void Session::write_file(const std::filesystem::path& file, bool whole, const Fi
   for (const auto& [name, bytes] : extras.bytes)
     tensors.add(name, DType::u8, {static_cast<std::int64_t>(bytes.size())}, std::as_bytes(std::span(bytes)));
   io::StringMap metadata{{"format", whole ? kSessionFormat : kStateFormat},
-                         {"version", std::to_string(kSessionFormatVersion)},
+                         {"version", std::to_string(small ? kSmallRowsFormatVersion : kSessionFormatVersion)},
                          {"shape_id", engine_->shape_id()},
                          {"weights_id", engine_->weights_id()},
-                         {"numerics_id", engine_->numerics_id()},
-                         {"dtype", std::string(dtype_name(layout.dtype))},
+                         {"numerics_id", numerics_id()},
+                         {"dtype", memory_type_name(layout.type())},
                          {"hidden_states", layout.keep_hidden ? "kept" : "dropped"},
                          {"layers", std::to_string(layout.layers)},
                          {"K", std::to_string(layout.K)},
@@ -204,6 +245,7 @@ void Session::write_file(const std::filesystem::path& file, bool whole, const Fi
                          {"seed", std::to_string(memory_.seed())},
                          {"updates", std::to_string(memory_.updates())},
                          {"turns", std::to_string(turns_)}};
+  if (small) metadata["long_term"] = run_names(runs);
   metadata.insert(extras.metadata.begin(), extras.metadata.end());
   tensors.write(file, std::move(metadata));
 }

@@ -21,9 +21,9 @@ class Means {
   explicit Means(const Layout& layout)
       : layout_(layout), key_(static_cast<std::size_t>(layout.retriever)), sums_(key_.size() * kGroups) {}
 
-  void add(const std::byte* key, std::int64_t place) {
+  void add(const RowCursor& row, std::int64_t place) {
     const auto group = static_cast<std::size_t>(place * ChunkIndex::kGroups / layout_.K);
-    kernels::to_f32(key_.data(), key, layout_.dtype, layout_.retriever);
+    row.expand_key(layout_, key_.data());
     float* sum = sums_.data() + group * key_.size();
     for (std::size_t i = 0; i < key_.size(); ++i) sum[i] += key_[i];
     ++counts_[group];
@@ -34,8 +34,10 @@ class Means {
       for (std::size_t i = 0; i < key_.size(); ++i)
         sums_[group * key_.size() + i] /= static_cast<float>(std::max(counts_[group], 1u));
     const std::size_t at = block.means.size();
-    block.means.resize(at + kGroups * layout_.key_bytes());
-    kernels::from_f32(block.means.data() + at, layout_.dtype, sums_.data(), std::ssize(sums_));
+    const std::size_t key_bytes = layout_.key_bytes(layout_.long_term);
+    block.means.resize(at + kGroups * key_bytes);
+    for (std::size_t group = 0; group < kGroups; ++group)
+      store(block.means.data() + at + group * key_bytes, sums_.data() + group * key_.size());
     block.counts.insert(block.counts.end(), std::begin(counts_), std::end(counts_));
     std::fill(sums_.begin(), sums_.end(), 0.0f);
     std::fill(std::begin(counts_), std::end(counts_), 0u);
@@ -43,6 +45,12 @@ class Means {
 
  private:
   static constexpr auto kGroups = static_cast<std::size_t>(ChunkIndex::kGroups);
+
+  void store(std::byte* mean, const float* values) const {
+    if (layout_.long_term != RowFormat::plain) return make_small_key(mean, values, layout_.retriever);
+    kernels::from_f32(mean, layout_.dtype, values, layout_.retriever);
+  }
+
   const Layout& layout_;
   std::vector<float> key_, sums_;
   std::uint32_t counts_[kGroups] = {};
@@ -69,7 +77,7 @@ ChunkIndex::Block make_block(const Layout& layout, const LongTermStore& store, s
     MPLUS_CHECK(offset <= std::numeric_limits<std::uint32_t>::max(), "rows {} apart", offset);
     block.rows.push_back(static_cast<std::uint32_t>(offset));
     cursor.seek(ordinal);
-    means.add(cursor.key(layout), birth - chunk * layout.K);
+    means.add(cursor, birth - chunk * layout.K);
   }
   means.finish(block);
   block.begin.push_back(static_cast<std::uint32_t>(block.rows.size()));

@@ -27,7 +27,7 @@ class ChunkIndex {
     std::vector<std::uint32_t> rows;   // ordinals less `first_ordinal`, ascending in each chunk
     std::int64_t first_ordinal = 0;
     std::vector<std::uint32_t> counts;  // [chunks, kGroups] rows of each group
-    std::vector<std::byte> means;       // [chunks, kGroups, d_r] as keys are stored; 0 in an empty group
+    std::vector<std::byte> means;       // [chunks, kGroups] keys as new rows have them; 0 in an empty group
 
     std::span<const std::uint32_t> rows_of(std::size_t chunk) const {
       return std::span(rows).subspan(begin[chunk], begin[chunk + 1] - begin[chunk]);

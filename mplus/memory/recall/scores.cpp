@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/convert.h"
 #include "mplus/kernels/retrieval.h"
 
 namespace mplus::memory {
@@ -87,15 +86,16 @@ ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std:
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = room_for(memory, layer);
   const Layout& layout = memory.layout();
-  std::vector<kernels::KeyBlock> blocks;
+  std::vector<kernels::KeyBlock> plain, small;
   float* scores = result.values.get();
   for (const SegmentUse& use : memory.long_term().segments()) {
     use.segment->touch(layer, SegmentPart::retriever_keys);
     const RowsView rows = use.rows(layer);
-    blocks.push_back({rows.key, scores, rows.n});
+    (rows.format == RowFormat::plain ? plain : small).push_back({rows.key, scores, rows.n});
     scores += rows.n;
   }
-  kernels::retrieval_scores(context, blocks, queries.retriever, queries.T, layout.dtype, layout.retriever);
+  kernels::retrieval_scores(context, plain, queries.retriever, queries.T, layout.dtype, layout.retriever);
+  kernels::retrieval_scores(context, small, queries.retriever, queries.T, DType::i8, layout.retriever);
   mark_expired(result, memory, layer);
   return result;
 }
@@ -146,7 +146,7 @@ ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const L
     use.segment->touch(layer, SegmentPart::keys_and_values);
     const RowsView rows = use.rows(layer);
     for (std::int64_t r = 0; r < rows.n; ++r, ++score) {
-      kernels::to_f32(key.data(), rows.k_row(layout, r), layout.dtype, layout.kv);
+      rows.expand_k(layout, key.data(), r);
       double product = 0;
       for (std::size_t c = 0; c < key.size(); ++c) product += query[c] * static_cast<double>(key[c]);
       *score += static_cast<float>(product);  // NaN stays NaN

@@ -133,7 +133,8 @@ void TwoLevelSearch::estimate() {
       next += block->counts.size();
     }
     if (!scout_.empty())
-      kernels::retrieval_scores(context_, keys, scout_[l].retriever, scout_[l].T, layout.dtype,
+      kernels::retrieval_scores(context_, keys, scout_[l].retriever, scout_[l].T,
+                                layout.long_term == RowFormat::plain ? layout.dtype : DType::i8,
                                 layout.retriever);
   }
   context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
@@ -147,9 +148,8 @@ void TwoLevelSearch::estimate() {
   });
 }
 
-std::vector<const std::byte*> TwoLevelSearch::keys_of(std::int64_t layer,
-                                                      std::span<const std::size_t> slots) const {
-  std::vector<const std::byte*> keys;
+TwoLevelSearch::Keys TwoLevelSearch::keys_of(std::int64_t layer, std::span<const std::size_t> slots) const {
+  Keys keys;
   RowCursor cursor(memory_.long_term(), layer);
   for (const std::size_t slot : slots) {
     const auto& [block, chunk] = layers_[static_cast<std::size_t>(layer)].places[slot];
@@ -157,10 +157,26 @@ std::vector<const std::byte*> TwoLevelSearch::keys_of(std::int64_t layer,
     for (const std::uint32_t offset : block->rows_of(chunk)) {
       const bool there = cursor.seek(block->first_ordinal + offset);
       MPLUS_CHECK(there, "layer {}: row {} + {} is not in the store", layer, block->first_ordinal, offset);
-      keys.push_back(cursor.key(memory_.layout()));
+      const bool small = cursor.format() != RowFormat::plain;
+      (small ? keys.small : keys.plain).push_back(cursor.key(memory_.layout()));
+      keys.is_small.push_back(small);
     }
   }
   return keys;
+}
+
+void TwoLevelSearch::score_keys(std::size_t l, const Keys& keys, float* scores) const {
+  const Layout& layout = memory_.layout();
+  const auto run = [&](std::span<const std::byte* const> some, float* to, DType dtype) {
+    kernels::retrieval_scores(context_, some, to, scout_[l].retriever, scout_[l].T, dtype, layout.retriever);
+  };
+  if (keys.small.empty()) return run(keys.plain, scores, layout.dtype);
+  if (keys.plain.empty()) return run(keys.small, scores, DType::i8);
+  std::vector<float> plain(keys.plain.size()), small(keys.small.size());
+  run(keys.plain, plain.data(), layout.dtype);
+  run(keys.small, small.data(), DType::i8);
+  auto next_plain = plain.begin(), next_small = small.begin();
+  for (const bool is_small : keys.is_small) *scores++ = is_small ? *next_small++ : *next_plain++;
 }
 
 double TwoLevelSearch::chunk_score(const Layer& layer, std::size_t slot) const {
@@ -180,7 +196,7 @@ std::span<const TwoLevelSearch::RecentRow> TwoLevelSearch::recent_of(const Layer
 }
 
 void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
-  std::vector<std::vector<const std::byte*>> keys(layers_.size());
+  std::vector<Keys> keys(layers_.size());
   context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     std::erase_if(slots[l], [&](std::size_t slot) { return !std::isnan(layers_[l].exact[slot]); });
@@ -191,9 +207,7 @@ void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
     Layer& layer = layers_[l];
     const std::size_t before = layer.scores.size();
     layer.scores.resize(before + keys[l].size(), 0.0f);
-    if (!scout_.empty() && !keys[l].empty())
-      kernels::retrieval_scores(context_, keys[l], layer.scores.data() + before, scout_[l].retriever,
-                                scout_[l].T, memory_.layout().dtype, memory_.layout().retriever);
+    if (!scout_.empty() && keys[l].size() > 0) score_keys(l, keys[l], layer.scores.data() + before);
   }
   context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);

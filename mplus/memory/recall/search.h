@@ -77,7 +77,15 @@ class TwoLevelSearch {
   void score_recent(std::span<const LayerScores> recent);
   // Slots to be scored, by layer; what is known already is left out.
   void score(std::vector<std::vector<std::size_t>> slots);
-  std::vector<const std::byte*> keys_of(std::int64_t layer, std::span<const std::size_t> slots) const;
+  // Retriever keys of rows in order, by how they are kept.
+  struct Keys {
+    std::vector<const std::byte*> plain, small;
+    std::vector<bool> is_small;
+
+    std::size_t size() const { return is_small.size(); }
+  };
+  Keys keys_of(std::int64_t layer, std::span<const std::size_t> slots) const;
+  void score_keys(std::size_t layer, const Keys& keys, float* scores) const;
   double chunk_score(const Layer& layer, std::size_t slot) const;
   static std::span<const RecentRow> recent_of(const Layer& layer, std::size_t slot);
   void sample(std::span<const std::int64_t> chunks);

@@ -2,7 +2,6 @@
 #include <map>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/convert.h"
 #include "mplus/memory/recall/rules/rules.h"
 
 namespace mplus::memory {
@@ -34,7 +33,7 @@ std::map<std::int64_t, KeySum> chunk_keys(const Memory& memory, std::int64_t lay
     KeySum& chunk = chunks[chunk_of(birth, layout.K)];
     chunk.key.resize(key.size(), 0.0);
     const RowsView rows = segments[id.segment].rows(layer);
-    kernels::to_f32(key.data(), rows.key + id.row * layout.key_bytes(), layout.dtype, layout.retriever);
+    rows.expand_key(layout, key.data(), id.row);
     for (std::size_t i = 0; i < key.size(); ++i) chunk.key[i] += static_cast<double>(key[i]);
     ++chunk.rows;
   });
