@@ -51,6 +51,7 @@ class Transfer(ServerTest):
             connection, response = self.server.begin("GET", path)
             self.assertEqual(response.status, 200)
             response.read(100)
+            response.close()  # it holds the socket, too
             connection.close()
         wait_for(lambda: self.server.descriptors() <= before, "files to be closed")
         wait_for(lambda: not list(self.server.temporary.iterdir()), "files on their way to go")
