@@ -3,6 +3,7 @@
 MPLUS_PROGRAM names the program. A test works in a folder of its own, with MPLUS_HOME and every other MPLUS_… variable
 out of the way.
 """
+import atexit
 import json
 import os
 import pty
@@ -39,6 +40,18 @@ def ordinary_user():
 
 
 ORDINARY_USER = ordinary_user()
+
+
+def faults_library():
+    """The library of faults.cpp that MPLUS_FAULTS names, by a path without blanks, at which LD_PRELOAD would cut it."""
+    named = os.environ.get("MPLUS_FAULTS", "")
+    if " " not in named:
+        return named
+    folder = tempfile.mkdtemp(prefix="mplus-faults-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    link = os.path.join(folder, "faults.so")
+    os.symlink(named, link)
+    return link
 
 
 class ProgramTest(unittest.TestCase):

@@ -11,11 +11,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import PROGRAM, TIMEOUT, main, story
+from program import PROGRAM, TIMEOUT, faults_library, main, story
 from test_session import SessionTest
 
 KILLS = int(os.environ.get("MPLUS_KILLS", "200"))
-FAULTS = os.environ.get("MPLUS_FAULTS", "")
+FAULTS = faults_library()
 
 
 @unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")

@@ -10,10 +10,10 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from program import ORDINARY_USER, PROGRAM, ROOT, TIMEOUT, main, story
+from program import ORDINARY_USER, PROGRAM, ROOT, TIMEOUT, faults_library, main, story
 from test_session import Searching, SessionTest
 
-FAULTS = os.environ.get("MPLUS_FAULTS", "")
+FAULTS = faults_library()
 
 
 def mode(path):

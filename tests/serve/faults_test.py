@@ -2,13 +2,12 @@
 
 MPLUS_FAULTS names the library that is preloaded (tests/cli/faults.cpp): it lets writes fail while a file is there."""
 import contextlib
-import os
 import sqlite3
 import unittest
 
-from server import ORDINARY_USER, ServerTest, main, story
+from server import ORDINARY_USER, ServerTest, faults_library, main, story
 
-FAULTS = os.environ.get("MPLUS_FAULTS", "")
+FAULTS = faults_library()
 
 
 class FailingDisk(ServerTest):

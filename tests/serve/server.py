@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 import tiny_model  # noqa: E402
-from program import DATA, ORDINARY_USER, PROGRAM, ROOT, TIMEOUT, default_model, plain_environment, story  # noqa: E402,F401
+from program import DATA, ORDINARY_USER, PROGRAM, ROOT, TIMEOUT, default_model, faults_library, plain_environment, story  # noqa: E402,F401
 
 DELTA = ROOT / "models" / "smollm2-135m-mplus.safetensors"
 LIBC = ctypes.CDLL(None)
