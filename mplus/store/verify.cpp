@@ -197,6 +197,7 @@ std::string first_difference(const engine::Session& a, const engine::Session& b,
   if (x.tail_rows() != y.tail_rows())
     return fmt::format("tail of {} rows and {}", x.tail_rows(), y.tail_rows());
   for (std::int64_t l = 0; l < layout.layers; ++l) {
+    if (!layout.remembering.contains(l)) continue;
     const memory::RowsView slots = x.short_term(l), others = y.short_term(l);
     if (slots.n != others.n) return fmt::format("layer {}: {} slots and {}", l, slots.n, others.n);
     for (std::int64_t r = 0; r < slots.n; ++r)

@@ -155,7 +155,7 @@ class Ended(ServerTest):
     def test_sigterm_with_a_long_document(self):
         """A document that would take much longer than the server's patience: it is cut, and goes on later."""
         self.server.post("/v1/memories", {"name": "long"})
-        body = {"name": "book.txt", "text": story(400_000, 1)}
+        body = {"name": "book.txt", "text": story(2_000_000, 1)}
         connection, response = self.server.begin("POST", "/v1/memories/long/documents", body, {"Accept": "text/event-stream"})
         while b"progress" not in response.readline():
             pass
