@@ -13,8 +13,9 @@ inline constexpr std::int64_t kRows = 4;  // independent chains, and rows that s
 // What block b of those that begin at p multiplies its codes with and adds: scale and minimum. `pairs` has
 // them where blocks share their heads; Q6_K has one scale for all, and integers for each.
 template <DType kType>
-MPLUS_INLINE F4 code_head(const std::byte* p, int b, const float (&pairs)[16], const float* row_scale) {
-  if constexpr (kType == DType::i8) return F4{*row_scale, 0.0f, 0.0f, 0.0f};
+MPLUS_INLINE F4 code_head(const std::byte* p, int b, const float (&pairs)[16],
+                          [[maybe_unused]] const LinearJob& job, [[maybe_unused]] std::int64_t row) {
+  if constexpr (kType == DType::i8) return F4{job.row_scales[row], 0.0f, 0.0f, 0.0f};
   if constexpr (kType == DType::q6_k) return F4{half_at(p + 208), 0.0f, 0.0f, 0.0f};
   if constexpr (is_k_quant(kType)) return load_pair(pairs + 2 * b);
   return half_pair(p);
@@ -60,7 +61,7 @@ MPLUS_INLINE F4 dot_rows(const LinearJob& job, std::int64_t row) {
         prefetch(w + r * job.row_bytes + first * 16);
         const std::byte* p = w + r * job.row_bytes;
         MPLUS_UNROLL for (int b = first; b < first + kStep; ++b) {
-          const F4 head = code_head<kType>(p, b, pairs[r], job.row_scales + row + r);
+          const F4 head = code_head<kType>(p, b, pairs[r], job, row + r);
           add_codes<kType>(sums[r], p, b, head, job.quantised, at + b);
         }
       }
