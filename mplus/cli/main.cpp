@@ -14,7 +14,7 @@
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::cli {
 namespace {

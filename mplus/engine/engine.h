@@ -35,7 +35,7 @@ class Engine {
   const model::Weights& weights() const { return *weights_; }
   Runner& runner() { return *runner_; }  // does the work of all its sessions
   model::Workspace& workspace() { return runner_->workspace(); }
-  kernels::Context& context() { return runner_->context(); }
+  kernels::Queue& queue() { return runner_->queue(); }
   bool has_memory() const { return weights_->memory.has_value(); }
   const memory::Layout& layout() const { return layout_; }
   std::int64_t chunk_tokens() const { return has_memory() ? weights_->memory->C : 0; }  // C

@@ -4,7 +4,7 @@
 
 namespace mplus::kernels {
 
-void linear_adapted(Context& context, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) {
+void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) {
   MPLUS_CHECK(2 * outputs.size() <= kMostProducts, "{} matrices with adapters at once", outputs.size());
   LinearOutput products[kMostProducts];
   std::size_t n = 0;
@@ -12,11 +12,11 @@ void linear_adapted(Context& context, ConstTensor x, std::span<const AdaptedOutp
     products[n++] = {output.out, output.base, {.accumulate = output.accumulate, .rows = rows}};
     if (!output.adapter.a.empty()) products[n++] = {output.adapter.low, &output.adapter.a, {.rows = rows}};
   }
-  linear(context, x, {products, n});
+  linear(queue, x, {products, n});
   for (const AdaptedOutput& output : outputs) {
     const LowRank& adapter = output.adapter;
     if (adapter.a.empty()) continue;
-    linear(context, output.out, adapter.low, adapter.b,
+    linear(queue, output.out, adapter.low, adapter.b,
            {.accumulate = true, .scale = adapter.scale, .rows = rows});
   }
 }

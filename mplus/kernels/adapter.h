@@ -25,6 +25,6 @@ struct AdaptedOutput {
 
 // out = x[T,in] · (base + scale · b · a)ᵀ for several matrices, at most kMostProducts / 2. How rows are
 // computed follows `rows`, as in linear().
-void linear_adapted(Context& context, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
+void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
 
 }  // namespace mplus::kernels

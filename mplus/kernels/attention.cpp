@@ -66,7 +66,7 @@ std::int64_t list_singles(std::span<Single> singles, std::span<const AttendItem>
   return pieces;
 }
 
-void attend_singles(Context& context, std::span<const AttendItem> items, const KvShape& shape) {
+void attend_singles(Queue& queue, std::span<const AttendItem> items, const KvShape& shape) {
   const auto count = static_cast<std::size_t>(single_queries(items));
   if (count == 0) return;
   const Table& isa = table();
@@ -76,79 +76,78 @@ void attend_singles(Context& context, std::span<const AttendItem> items, const K
     pieces += item.T <= kSingleQueries
                   ? item.T * shape.groups * ((item.cache.rows + kDecodeChunk - 1) / kDecodeChunk)
                   : 0;
-  std::byte* memory = context.shared_scratch(count * sizeof(Single) +
-                                             static_cast<std::size_t>(pieces * step) * sizeof(float));
+  std::byte* memory =
+      queue.shared_scratch(count * sizeof(Single) + static_cast<std::size_t>(pieces * step) * sizeof(float));
   const std::span singles(new (memory) Single[count], count);
   auto* partials = reinterpret_cast<float*>(memory + count * sizeof(Single));
   pieces = list_singles(singles, items, shape);
   const std::size_t scratch_size = isa.attend_chunk_scratch(sharing);
-  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   const std::int64_t work = pieces * kDecodeChunk * sharing * shape.head_size / 4;
-  parallel(context, pieces, work, [&](std::int64_t piece, int worker) {
+  parallel(queue, pieces, work, [&](std::int64_t piece, int worker) {
     const auto after = std::ranges::upper_bound(singles, piece, {}, &Single::first);
     const Single& s = *(after - 1);
     isa.attend_chunk(s.job, s.t, (piece - s.first) / s.chunks, (piece - s.first) % s.chunks,
-                     partials + piece * step, context.scratch(worker, scratch_size));
+                     partials + piece * step, queue.scratch(worker, scratch_size));
   });
-  parallel(context, std::ssize(singles) * shape.groups, pieces * step, [&](std::int64_t item, int) {
+  parallel(queue, std::ssize(singles) * shape.groups, pieces * step, [&](std::int64_t item, int) {
     const Single& s = singles[static_cast<std::size_t>(item / shape.groups)];
     const std::int64_t group = item % shape.groups;
     isa.attend_merge(s.job, s.t, group, partials + (s.first + group * s.chunks) * step, s.chunks);
   });
 }
 
-void attend_many(Context& context, const AttendJob& job) {
+void attend_many(Queue& queue, const AttendJob& job) {
   const Table& isa = table();
   const std::int64_t pairs = job.T * (job.heads / job.groups);
   const std::int64_t panels = (pairs + isa.panel - 1) / isa.panel;
   const std::size_t scratch_size = isa.attend_panel_scratch(job.head_size);
-  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   const std::int64_t work = job.T * job.rows * job.heads * job.head_size / 8;
   // Later panels see more keys: the longest go first, so that no thread ends with one of them.
-  parallel(context, panels * job.groups, work, [&](std::int64_t item, int worker) {
+  parallel(queue, panels * job.groups, work, [&](std::int64_t item, int worker) {
     isa.attend_panel(job, item % job.groups, panels - 1 - item / job.groups,
-                     context.scratch(worker, scratch_size));
+                     queue.scratch(worker, scratch_size));
   });
 }
 
 }  // namespace
 
-void attend(Context& context, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape) {
-  check_floats(context, {out, q});
+void attend(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape) {
+  check_floats(queue, {out, q});
   check_matrix(q, shape.heads * shape.head_size);
   check_same_shape(out, q);
-  attend(context, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
+  attend(queue, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
 }
 
-void attention_weights(Context& context, Tensor out, ConstTensor q, const KvCache& cache,
-                       const KvShape& shape) {
-  check_floats(context, {out, q});
+void attention_weights(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape) {
+  check_floats(queue, {out, q});
   check_matrix(q, shape.heads * shape.head_size);
   MPLUS_CHECK(out.dimensions == 3 && out.size(0) == shape.heads && out.size(1) == q.size(0) &&
                   out.size(2) == cache.rows,
               "weights [{}, {}, {}]", out.size(0), out.size(1), out.size(2));
-  attention_weights(context, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
+  attention_weights(queue, out.on_host<float>(), q.on_host<float>(), q.size(0), cache, shape);
 }
 
-void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+void attend(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape) {
   const AttendItem item{.out = out, .q = q, .T = T, .cache = cache};
-  attend(context, {&item, 1}, shape);
+  attend(queue, {&item, 1}, shape);
 }
 
-void attend(Context& context, std::span<const AttendItem> items, const KvShape& shape) {
+void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape) {
   for (const AttendItem& item : items) {
     const AttendJob job = make_job(item.out, item.q, item.T, item.cache, shape);
-    if (item.T > kSingleQueries) attend_many(context, job);
+    if (item.T > kSingleQueries) attend_many(queue, job);
   }
-  attend_singles(context, items, shape);
+  attend_singles(queue, items, shape);
 }
 
-void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+void attention_weights(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
                        const KvShape& shape) {
   const AttendJob job = make_job(out, q, T, cache, shape);
   const std::int64_t e = job.head_size;
-  parallel(context, job.heads * T, job.heads * T * job.rows * e, [&](std::int64_t item, int) {
+  parallel(queue, job.heads * T, job.heads * T * job.rows * e, [&](std::int64_t item, int) {
     const std::int64_t h = item / T, t = item % T, seen = job.rows - T + 1 + t;
     const float* query = q + (t * job.heads + h) * e;
     const float* keys = job.keys + h / (job.heads / job.groups) * job.capacity * e;

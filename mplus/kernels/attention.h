@@ -7,14 +7,14 @@
 #include <span>
 
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
 // out[T, H*e] from q[T, H*e]; works block by block, nothing of size [T, rows] is kept.
-void attend(Context& context, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
-void attend(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+void attend(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
+void attend(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
             const KvShape& shape);
 
 // The same for the queries of several sessions, each over its own cache, shared out to the threads as one
@@ -25,12 +25,11 @@ struct AttendItem {
   std::int64_t T = 0;
   KvCache cache;
 };
-void attend(Context& context, std::span<const AttendItem> items, const KvShape& shape);
+void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape);
 
 // The softmax weights themselves, out[H, T, rows], zero where a query may not look. For inspection; slow.
-void attention_weights(Context& context, Tensor out, ConstTensor q, const KvCache& cache,
-                       const KvShape& shape);
-void attention_weights(Context& context, float* out, const float* q, std::int64_t T, const KvCache& cache,
+void attention_weights(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
+void attention_weights(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
                        const KvShape& shape);
 
 }  // namespace mplus::kernels

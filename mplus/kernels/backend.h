@@ -12,7 +12,7 @@
 
 namespace mplus::kernels {
 
-class Context;
+class Queue;
 class RopeTable;
 struct LinearOutput;
 
@@ -26,23 +26,23 @@ class Backend {
   virtual Buffer allocate(std::size_t size_bytes) const = 0;
 
   // rows.h
-  virtual void copy(Context&, Tensor out, ConstTensor in) const = 0;
-  virtual void fill(Context&, Tensor out, float value) const = 0;
-  virtual bool all_finite(Context&, ConstTensor x) const = 0;
+  virtual void copy(Queue&, Tensor out, ConstTensor in) const = 0;
+  virtual void fill(Queue&, Tensor out, float value) const = 0;
+  virtual bool all_finite(Queue&, ConstTensor x) const = 0;
   // embedding.h
-  virtual void embed(Context&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
+  virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
   // linear.h
-  virtual void linear(Context&, ConstTensor x, std::span<const LinearOutput> outputs) const = 0;
+  virtual void linear(Queue&, ConstTensor x, std::span<const LinearOutput> outputs) const = 0;
   // norm.h
-  virtual void rms_norm(Context&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
+  virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
   // activation.h
-  virtual void swiglu(Context&, Tensor out, ConstTensor gate, ConstTensor up) const = 0;
-  virtual void silu(Context&, Tensor x) const = 0;
-  virtual void add_row(Context&, Tensor x, ConstTensor row) const = 0;
+  virtual void swiglu(Queue&, Tensor out, ConstTensor gate, ConstTensor up) const = 0;
+  virtual void silu(Queue&, Tensor x) const = 0;
+  virtual void add_row(Queue&, Tensor x, ConstTensor row) const = 0;
   // pooling.h
-  virtual void pooling_shares(Context&, Tensor shares, ConstTensor x, ConstTensor vector) const = 0;
+  virtual void pooling_shares(Queue&, Tensor shares, ConstTensor x, ConstTensor vector) const = 0;
   // rope.h
-  virtual void rope(Context&, Tensor x, const RopeTable& angles, std::int64_t first_position) const = 0;
+  virtual void rope(Queue&, Tensor x, const RopeTable& angles, std::int64_t first_position) const = 0;
 };
 
 const Backend& cpu_backend();

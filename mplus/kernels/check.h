@@ -5,16 +5,16 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
-// f32 without gaps, on the context's device.
-inline void check_floats(const Context& context, std::initializer_list<ConstTensor> tensors) {
+// f32 without gaps, on the queue's device.
+inline void check_floats(const Queue& queue, std::initializer_list<ConstTensor> tensors) {
   for (const ConstTensor& x : tensors)
-    MPLUS_CHECK(x.device == context.device() && x.dtype == DType::f32 && x.contiguous(),
+    MPLUS_CHECK(x.device == queue.device() && x.dtype == DType::f32 && x.contiguous(),
                 "{} on {} for an operation on {}", dtype_name(x.dtype), device_name(x.device),
-                device_name(context.device()));
+                device_name(queue.device()));
 }
 
 inline void check_same_shape(const ConstTensor& a, const ConstTensor& b) {

@@ -6,12 +6,12 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
 // out[t,:] = table[ids[t],:] as f32, for out[T,d] and a table [V,d] of any type a file has. Every id lies in
 // [0, V).
-void embed(Context& context, Tensor out, const Matrix& table, std::span<const std::int32_t> ids);
+void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids);
 
 }  // namespace mplus::kernels

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 // With MPLUS_PORTABLE_KERNELS neither is defined.
 #if defined(__x86_64__) && !defined(MPLUS_PORTABLE_KERNELS)

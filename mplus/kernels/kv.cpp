@@ -10,7 +10,7 @@ namespace {
 
 // rows.at(r): where the key and the value of row r of rows.count begin.
 template <class Rows>
-void append(Context& context, KvCache& cache, const KvShape& shape, DType dtype, const RopeTable& angles,
+void append(Queue& queue, KvCache& cache, const KvShape& shape, DType dtype, const RopeTable& angles,
             const Rows& rows) {
   const std::int64_t e = shape.head_size, n = rows.count, first_position = cache.rows;
   MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16, "rows of type {}", dtype_name(dtype));
@@ -20,7 +20,7 @@ void append(Context& context, KvCache& cache, const KvShape& shape, DType dtype,
               "head of {}, positions {} … {}; table of {} × {}", e, first_position, first_position + n,
               angles.positions(), angles.half());
   const auto group_bytes = static_cast<std::int64_t>(row_bytes(dtype, e));
-  parallel_ranges(context, n, 4 * shape.groups * e, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(queue, n, 4 * shape.groups * e, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const auto [k, v] = rows.at(r);
       for (std::int64_t g = 0; g < shape.groups; ++g) {
@@ -62,33 +62,33 @@ struct GatheredRows {
   }
 };
 
-void check_block(const Context& context, const RowBlock& block, const KvShape& shape, DType dtype) {
+void check_block(const Queue& queue, const RowBlock& block, const KvShape& shape, DType dtype) {
   check_same_shape(block.k, block.v);
   check_matrix(block.k, shape.groups * shape.head_size);
   for (const ConstTensor* x : {&block.k, &block.v})
-    MPLUS_CHECK(x->device == context.device() && x->dtype == dtype, "rows of {} on {}", dtype_name(x->dtype),
+    MPLUS_CHECK(x->device == queue.device() && x->dtype == dtype, "rows of {} on {}", dtype_name(x->dtype),
                 device_name(x->device));
 }
 
 }  // namespace
 
-void append_rows(Context& context, KvCache& cache, const KvShape& shape, ConstTensor k, ConstTensor v,
+void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, ConstTensor k, ConstTensor v,
                  const RopeTable& angles) {
   const RowBlock block{k, v};
-  check_block(context, block, shape, k.dtype);
-  append(context, cache, shape, k.dtype, angles, BlockRows{block, k.size(0)});
+  check_block(queue, block, shape, k.dtype);
+  append(queue, cache, shape, k.dtype, angles, BlockRows{block, k.size(0)});
 }
 
-void gather_rows(Context& context, KvCache& cache, const KvShape& shape, const RowGather& rows,
+void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGather& rows,
                  const RopeTable& angles) {
   if (rows.places.empty()) return;
   const DType dtype = rows.blocks[rows.places[0].block].k.dtype;
   for (const RowPlace& place : rows.places) {
     const RowBlock& block = rows.blocks[place.block];
-    check_block(context, block, shape, dtype);
+    check_block(queue, block, shape, dtype);
     MPLUS_CHECK(place.row >= 0 && place.row < block.k.size(0), "row {} of {}", place.row, block.k.size(0));
   }
-  append(context, cache, shape, dtype, angles, GatheredRows{rows, std::ssize(rows.places)});
+  append(queue, cache, shape, dtype, angles, GatheredRows{rows, std::ssize(rows.places)});
 }
 
 }  // namespace mplus::kernels

@@ -7,7 +7,7 @@
 
 #include "mplus/core/dtype.h"
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
 
 namespace mplus::kernels {
@@ -38,7 +38,7 @@ inline KvCache behind(const KvCache& cache, std::int64_t first, const KvShape& s
 // Copies n stored rows (k and v before RoPE, [n, G*e], f32 or bf16, which may stand apart) behind the filled
 // ones, turns the keys at positions cache.rows, cache.rows + 1, … and advances cache.rows. The table must
 // hold those positions.
-void append_rows(Context& context, KvCache& cache, const KvShape& shape, ConstTensor k, ConstTensor v,
+void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, ConstTensor k, ConstTensor v,
                  const RopeTable& angles);
 
 // The same for rows out of several blocks, by their index: place p is row places[p].row of
@@ -54,7 +54,7 @@ struct RowGather {
   std::span<const RowBlock> blocks;
   std::span<const RowPlace> places;
 };
-void gather_rows(Context& context, KvCache& cache, const KvShape& shape, const RowGather& rows,
+void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGather& rows,
                  const RopeTable& angles);
 
 }  // namespace mplus::kernels

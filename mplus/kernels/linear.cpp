@@ -46,16 +46,16 @@ bool meets_integers(const Matrix& w) {
 }
 
 // The rounded rows of x, in groups of `group`, for every product with integers.
-QuantisedRows quantise_inputs(Context& context, const LinearJob& job, std::int64_t group) {
+QuantisedRows quantise_inputs(Queue& queue, const LinearJob& job, std::int64_t group) {
   const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
-  std::byte* memory = context.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 3 * 4));
+  std::byte* memory = queue.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 3 * 4));
   LinearJob rows = job;
   rows.quantised.group = group;
   rows.quantised.q = reinterpret_cast<std::int8_t*>(memory);
   memory += blocks * kTerms * 32;
   rows.quantised.scales = reinterpret_cast<float*>(memory);
   rows.quantised.sums = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
-  parallel_ranges(context, job.T, 2 * job.inputs,
+  parallel_ranges(queue, job.T, 2 * job.inputs,
                   [&](std::int64_t t0, std::int64_t t1) { table().quantise(rows, t0, t1); });
   return rows.quantised;
 }
@@ -110,30 +110,30 @@ void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
 
 }  // namespace
 
-void linear(Context& context, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options) {
+void linear(Queue& queue, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options) {
   const LinearOutput output{out, &w, options};
-  linear(context, x, {&output, 1});
+  linear(queue, x, {&output, 1});
 }
 
-void linear(Context& context, ConstTensor x, std::span<const LinearOutput> outputs) {
-  check_floats(context, {x});
+void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) {
+  check_floats(queue, {x});
   MPLUS_CHECK(outputs.size() <= kMostProducts, "{} products at once", outputs.size());
   for (const auto& [out, w, options] : outputs) {
     check_matrix(x, w->cols);
     check_matrix(out, w->rows);
-    MPLUS_CHECK(out.device == context.device() && out.dtype == DType::f32 && out.size(0) == x.size(0),
+    MPLUS_CHECK(out.device == queue.device() && out.dtype == DType::f32 && out.size(0) == x.size(0),
                 "linear: {} rows into {}", x.size(0), out.size(0));
   }
-  context.backend().linear(context, x, outputs);
+  queue.backend().linear(queue, x, outputs);
 }
 
-void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
+void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options) {
   const Product product{.out = out, .w = &w, .options = options};
-  linear(context, x, T, {&product, 1});
+  linear(queue, x, T, {&product, 1});
 }
 
-void linear(Context& context, const float* x, std::int64_t T, std::span<const Product> products) {
+void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products) {
   MPLUS_CHECK(products.size() <= kMostProducts, "{} products at once", products.size());
   Cut cuts[kMostProducts];
   std::size_t n = 0, scratch_size = 0;
@@ -146,22 +146,22 @@ void linear(Context& context, const float* x, std::int64_t T, std::span<const Pr
     Cut& cut = cuts[n];
     cut.job = make_job(p.out, x, T, *p.w, p.options);
     if (T <= 0 || p.w->rows <= 0) continue;
-    cut.integer = context.numerics() == Numerics::fast && meets_integers(*p.w);
+    cut.integer = queue.numerics() == Numerics::fast && meets_integers(*p.w);
     cut.single = T == 1 && p.options.rows == Rows::few;
     if (cut.integer && rounded.q == nullptr)
-      rounded = quantise_inputs(context, cut.job, cut.single ? 1 : table().group_i8);
+      rounded = quantise_inputs(queue, cut.job, cut.single ? 1 : table().group_i8);
     cut.job.quantised = rounded;
-    cut.single ? cut_vector(cut, context.pool().size()) : cut_batch(cut, context.pool().size());
+    cut.single ? cut_vector(cut, queue.pool().size()) : cut_batch(cut, queue.pool().size());
     items += cut.items;
     work += cut.work;
     scratch_size = std::max(scratch_size, cut.scratch_size);
     ++n;
   }
-  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
-  parallel(context, items, work, [&](std::int64_t item, int worker) {
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
+  parallel(queue, items, work, [&](std::int64_t item, int worker) {
     const Cut* cut = cuts;
     for (; item >= cut->items; ++cut) item -= cut->items;
-    run_item(*cut, item, context.scratch(worker, scratch_size));
+    run_item(*cut, item, queue.scratch(worker, scratch_size));
   });
 }
 

@@ -7,7 +7,7 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
@@ -26,7 +26,7 @@ struct LinearOptions {
 // out[T,o] = scale * x[T,i] · w[o,i]ᵀ; w is f32, f16, bf16, i8 with row_scales, or quantised,
 // which needs i to be a multiple of its block (32, or 256 for K-quants). out must not overlap x; its rows may
 // stand apart.
-void linear(Context& context, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options = {});
+void linear(Queue& queue, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options = {});
 
 // Several products of the same x, at most kMostProducts, with equal options.rows. Every result has the bits
 // it has alone.
@@ -36,10 +36,10 @@ struct LinearOutput {
   LinearOptions options = {};
 };
 inline constexpr std::size_t kMostProducts = 8;
-void linear(Context& context, ConstTensor x, std::span<const LinearOutput> outputs);
+void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs);
 
 // The processor's half.
-void linear(Context& context, float* out, const float* x, std::int64_t T, const Matrix& w,
+void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options = {});
 
 // Several products of the same x: it is rounded once, and the threads share all of them out as one list.
@@ -48,6 +48,6 @@ struct Product {
   const Matrix* w = nullptr;
   LinearOptions options = {};
 };
-void linear(Context& context, const float* x, std::int64_t T, std::span<const Product> products);
+void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products);
 
 }  // namespace mplus::kernels

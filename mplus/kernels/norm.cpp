@@ -7,16 +7,16 @@
 
 namespace mplus::kernels {
 
-void rms_norm(Context& context, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) {
-  check_floats(context, {out, x, weight});
+void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) {
+  check_floats(queue, {out, x, weight});
   check_matrix(x, weight.elements());
   check_same_shape(out, x);
-  context.backend().rms_norm(context, out, x, weight, epsilon);
+  queue.backend().rms_norm(queue, out, x, weight, epsilon);
 }
 
-void rms_norm(Context& context, float* out, const float* x, const float* weight, std::int64_t T,
-              std::int64_t d, float epsilon) {
-  parallel_ranges(context, T, d, [&](std::int64_t t0, std::int64_t t1) {
+void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std::int64_t T, std::int64_t d,
+              float epsilon) {
+  parallel_ranges(queue, T, d, [&](std::int64_t t0, std::int64_t t1) {
     for (std::int64_t t = t0; t < t1; ++t) table().rms_norm_row(out + t * d, x + t * d, weight, d, epsilon);
   });
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
 // shares[T] = softmax over t of x[t,:] · vector, for x[T,d] and vector[d].
-void pooling_shares(Context& context, Tensor shares, ConstTensor x, ConstTensor vector);
+void pooling_shares(Queue& queue, Tensor shares, ConstTensor x, ConstTensor vector);
 
 }  // namespace mplus::kernels

@@ -76,13 +76,13 @@ class Scorer {
 
 }  // namespace
 
-void retrieval_scores(Context& context, float* scores, const float* q, std::int64_t T, const void* keys,
+void retrieval_scores(Queue& queue, float* scores, const float* q, std::int64_t T, const void* keys,
                       DType dtype, std::int64_t n, std::int64_t d_r) {
   const KeyBlock block{keys, scores, n};
-  retrieval_scores(context, {&block, 1}, q, T, dtype, d_r);
+  retrieval_scores(queue, {&block, 1}, q, T, dtype, d_r);
 }
 
-void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
+void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
                       DType dtype, std::int64_t d_r) {
   std::int64_t n = 0, items = 0;
   for (const KeyBlock& block : blocks) {
@@ -93,7 +93,7 @@ void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const 
   check(T, dtype);
   Scorer scorer(T, dtype, d_r);
   const std::size_t packed_size = scorer.packed_size();
-  std::byte* shared = context.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
+  std::byte* shared = queue.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
   scorer.pack(shared, q);
   auto* pieces = reinterpret_cast<Piece*>(shared + packed_size);
   Piece* next = pieces;
@@ -101,28 +101,28 @@ void retrieval_scores(Context& context, std::span<const KeyBlock> blocks, const 
     for (std::int64_t begin = 0; begin < block.n; begin += piece_size(block))
       *next++ = {&block, begin, std::min(block.n, begin + piece_size(block))};
   const std::size_t scratch_size = scorer.scratch_size();
-  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
-  parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
+  parallel(queue, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
     const Piece& piece = pieces[item];
     scorer.score(piece.block->scores, piece.block->keys, piece.begin, piece.end,
-                 context.scratch(worker, scratch_size));
+                 queue.scratch(worker, scratch_size));
   });
 }
 
-void retrieval_scores(Context& context, std::span<const std::byte* const> keys, float* scores, const float* q,
+void retrieval_scores(Queue& queue, std::span<const std::byte* const> keys, float* scores, const float* q,
                       std::int64_t T, DType dtype, std::int64_t d_r) {
   const auto n = static_cast<std::int64_t>(keys.size());
   if (n == 0) return;
   check(T, dtype);
   Scorer scorer(T, dtype, d_r);
-  scorer.pack(context.shared_scratch(scorer.packed_size()), q);
+  scorer.pack(queue.shared_scratch(scorer.packed_size()), q);
   const std::size_t key_bytes = scorer.key_bytes();
   const std::size_t gather_size = whole_lines(kGathered * key_bytes);
   const std::size_t scratch_size = gather_size + scorer.scratch_size();
-  for (int worker = 0; worker < context.pool().size(); ++worker) context.scratch(worker, scratch_size);
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   const std::int64_t items = (n + kItemKeys - 1) / kItemKeys;
-  parallel(context, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
-    std::byte* gathered = context.scratch(worker, scratch_size);
+  parallel(queue, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
+    std::byte* gathered = queue.scratch(worker, scratch_size);
     const std::int64_t end = std::min(n, (item + 1) * kItemKeys);
     for (std::int64_t begin = item * kItemKeys; begin < end; begin += kGathered) {
       const std::int64_t count = std::min(kGathered, end - begin);

@@ -26,23 +26,23 @@ void RopeTable::reserve(std::int64_t positions) {
   positions_ = positions;
 }
 
-void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position) {
-  MPLUS_CHECK(x.device == context.device() && x.dtype == DType::f32 && x.dimensions == 2 &&
+void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) {
+  MPLUS_CHECK(x.device == queue.device() && x.dtype == DType::f32 && x.dimensions == 2 &&
                   x.size(1) % (2 * angles.half()) == 0,
               "rope: rows of {} in heads of {}", x.size(1), 2 * angles.half());
   MPLUS_CHECK(first_position >= 0 && first_position + x.size(0) <= angles.positions(),
               "positions {} … {} of a table of {}", first_position, first_position + x.size(0),
               angles.positions());
-  context.backend().rope(context, x, angles, first_position);
+  queue.backend().rope(queue, x, angles, first_position);
 }
 
-void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
+void rope(Queue& queue, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
           std::int64_t first_position, std::int64_t row_stride) {
   MPLUS_CHECK(first_position >= 0 && first_position + T <= angles.positions(),
               "positions {} … {} of a table of {}", first_position, first_position + T, angles.positions());
   const std::int64_t half = angles.half();
   const std::int64_t stride = row_stride == 0 ? heads * 2 * half : row_stride;
-  parallel_ranges(context, T, heads * half * 2, [&](std::int64_t t0, std::int64_t t1) {
+  parallel_ranges(queue, T, heads * half * 2, [&](std::int64_t t0, std::int64_t t1) {
     for (std::int64_t t = t0; t < t1; ++t) {
       const float* cos = angles.cos(first_position + t);
       const float* sin = angles.sin(first_position + t);

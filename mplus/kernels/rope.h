@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mplus/core/tensor.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
@@ -30,10 +30,10 @@ class RopeTable {
 };
 
 // Turns every head of x[T, heads*e] in place; row t stands at first_position + t. Rows may stand apart.
-void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position);
+void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position);
 
 // The processor's half. Rows are row_stride floats apart (0 means heads*e).
-void rope(Context& context, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
+void rope(Queue& queue, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
           std::int64_t first_position, std::int64_t row_stride = 0);
 
 }  // namespace mplus::kernels

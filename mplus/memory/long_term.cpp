@@ -237,11 +237,11 @@ LongTermStore::ChunkCount LongTermStore::count(const Layout& layout,
   return counted;
 }
 
-std::shared_ptr<const ChunkIndex> LongTermStore::chunk_index(kernels::Context& context,
+std::shared_ptr<const ChunkIndex> LongTermStore::chunk_index(kernels::Queue& queue,
                                                              const Layout& layout) const {
   const std::lock_guard lock(index_->mutex);
   if (!index_->index || !index_->index->is_of(*this))
-    index_->index = std::make_shared<ChunkIndex>(context, layout, *this, index_->index.get());
+    index_->index = std::make_shared<ChunkIndex>(queue, layout, *this, index_->index.get());
   return index_->index;
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/memory/rewriting.h"
 #include "mplus/memory/segment.h"
 
@@ -79,7 +79,7 @@ class LongTermStore {
 
   // The first level of a search (chunk_index.h), made when first asked for and then brought up to date. Forks
   // that have not been written to share it. Safe from many threads as long as nobody writes.
-  std::shared_ptr<const ChunkIndex> chunk_index(kernels::Context& context, const Layout& layout) const;
+  std::shared_ptr<const ChunkIndex> chunk_index(kernels::Queue& queue, const Layout& layout) const;
 
   bool alive(std::int64_t layer, const SegmentUse& use, std::int64_t row) const {
     const auto l = static_cast<std::size_t>(layer);

@@ -46,13 +46,13 @@ memory::LayerQueries scout_queries(Workspace& w, const Activations& a, const Sha
   require_finite(w, l, "retriever queries", query);
   queries.retriever = query.on_host<float>();
   if (layer.pool.empty()) return queries;
-  kernels::pooling_shares(w.context(), shares, xn, layer.pool);
+  kernels::pooling_shares(w.queue(), shares, xn, layer.pool);
   queries.pool = shares.on_host<float>();
   return queries;
 }
 
 void append(Workspace& w, kernels::KvCache& cache, ConstTensor k, ConstTensor v) {
-  kernels::append_rows(w.context(), cache, w.kv_shape(), k, v, w.rope());
+  kernels::append_rows(w.queue(), cache, w.kv_shape(), k, v, w.rope());
 }
 
 kernels::RowBlock block_of(const memory::RowsView& rows, const memory::Layout& layout) {
@@ -67,7 +67,7 @@ void append_expanded(Workspace& w, const memory::Memory& memory, std::int64_t la
   w.expanded.resize(static_cast<std::size_t>(2 * n * kv));
   float* values = w.expanded.data();
   for (const memory::RecalledRow& row : rows) memory.long_term().rows_of(layer, row.id);  // may throw
-  kernels::parallel_ranges(w.context(), n, 4 * kv, [&](std::int64_t begin, std::int64_t end) {
+  kernels::parallel_ranges(w.queue(), n, 4 * kv, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const memory::RowId id = rows[static_cast<std::size_t>(r)].id;
       const memory::RowsView view = memory.long_term().segments()[id.segment].rows(layer);
@@ -91,7 +91,7 @@ void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t la
     w.blocks[row.id.segment] = block_of(memory.long_term().rows_of(layer, row.id), memory.layout());
     w.places.push_back({row.id.segment, row.id.row});
   }
-  kernels::gather_rows(w.context(), cache, w.kv_shape(), {w.blocks, w.places}, w.rope());
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {w.blocks, w.places}, w.rope());
 }
 
 // Those of a layer's slots that were born so; all of them without a list.
@@ -104,7 +104,7 @@ void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer
   w.places.clear();
   for (std::int64_t row = 0; row < slots.n; ++row)
     if (seen.contains(slots.birth[row])) w.places.push_back({0, row});
-  kernels::gather_rows(w.context(), cache, w.kv_shape(), {{&block, 1}, w.places}, w.rope());
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {{&block, 1}, w.places}, w.rope());
 }
 
 void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {
@@ -147,7 +147,7 @@ void assemble(Workspace& w, const Share& s, std::int64_t l, const memory::LayerQ
       cache.rows = item.cache->front_rows(l);
     } else {
       if (item.recall && queries.retriever) {
-        memory::LayerRecall recall = item.recall->rows(w.context(), memory, l, queries);
+        memory::LayerRecall recall = item.recall->rows(w.queue(), memory, l, queries);
         item.cache->recalled(l) = std::move(recall.rows);
         item.cache->seen(l) = std::move(recall.short_term);
       }
@@ -182,7 +182,7 @@ void tap_attention(Workspace& w, const Activations& a, const Share& s, std::int6
   const std::int64_t n = std::min(taps->attention_queries, s.T);
   const kernels::KvCache& cache = s.item->cache->layer(l);
   AlignedVector<float> weights(static_cast<std::size_t>(shape.heads * n * cache.rows));
-  kernels::attention_weights(w.context(), {weights.data(), DType::f32, {shape.heads, n, cache.rows}},
+  kernels::attention_weights(w.queue(), {weights.data(), DType::f32, {shape.heads, n, cache.rows}},
                              a.q.rows(s.at + s.T - n, n), cache, shape);
   taps->attention(l, weights, n, cache.rows);
 }
@@ -200,7 +200,7 @@ kernels::AttendItem prepare_attention(Workspace& w, const Activations& a, const 
   append_tokens(w, a, s, l);
   const kernels::KvCache& cache = item.cache->layer(l);
   const Tensor q = a.q.rows(s.at, s.T), o = a.o.rows(s.at, s.T);
-  kernels::rope(w.context(), q, w.rope(), cache.rows - s.T);
+  kernels::rope(w.queue(), q, w.rope(), cache.rows - s.T);
   tap_attention(w, a, s, l);
   // Scouts look at what stands behind the room in front.
   const std::int64_t front = item.scout ? item.cache->front_rows(l) : 0;
@@ -214,7 +214,7 @@ void attend_shares(Workspace& w, const Activations& a, std::span<const Share> sh
                    Adapter adapter) {
   w.attend_items.clear();
   for (const Share& s : shares) w.attend_items.push_back(prepare_attention(w, a, s, l, adapter));
-  kernels::attend(w.context(), w.attend_items, w.kv_shape());
+  kernels::attend(w.queue(), w.attend_items, w.kv_shape());
   for (const Share& s : shares)
     if (s.item->scout) s.item->cache->layer(l).rows -= s.T;
 }
@@ -234,7 +234,7 @@ void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, con
   std::int64_t n = 0;
   const auto flush = [&] {
     const Tensor logits = w.logits(n);
-    kernels::linear(w.context(), logits, normed.rows(0, n), w.weights().head);
+    kernels::linear(w.queue(), logits, normed.rows(0, n), w.weights().head);
     require_finite(w, -1, "logits", logits);
     for (std::int64_t i = 0; i < n; ++i)
       sink(wanted[i].item, wanted[i].token,
@@ -246,7 +246,7 @@ void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, con
       require_finite(w, -1, "hidden states", x.rows(s.at + first, s.T - first));
   for (std::size_t i = 0; i < shares.size(); ++i) {
     for (std::int64_t t = first_with_logits(shares[i]); t < shares[i].T; ++t) {
-      kernels::rms_norm(w.context(), normed.rows(n, 1), x.rows(shares[i].at + t, 1), w.weights().final_norm,
+      kernels::rms_norm(w.queue(), normed.rows(n, 1), x.rows(shares[i].at + t, 1), w.weights().final_norm,
                         c.norm_epsilon);
       wanted[n++] = {i, t};
       if (n == Workspace::kLogitRows) flush();
@@ -287,12 +287,12 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
 
   const Activations a = w.rows(rows);
   for (const Share& s : shares)
-    kernels::embed(w.context(), a.x.rows(s.at, s.T), w.weights().embedding, s.item->tokens);  // [rows,d]
+    kernels::embed(w.queue(), a.x.rows(s.at, s.T), w.weights().embedding, s.item->tokens);  // [rows,d]
   for (std::int64_t l = 0; l < c.layers; ++l) {
     for (const ReadItem& item : batch) end_if_stopped(item.stop);
     const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
     tap_hidden(a.x, shares, l);
-    kernels::rms_norm(w.context(), a.xn, a.x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
+    kernels::rms_norm(w.queue(), a.xn, a.x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
     project(w, a.xn, {{a.q, &layer.q}, {a.k, &layer.k}, {a.v, &layer.v}},
             kind);  // [rows,H·e], [rows,G·e] twice
     require_finite_attention(w, l, a.q, a);

@@ -20,11 +20,9 @@ std::vector<float> inverse_frequencies(const io::ModelConfig& config, const Rope
   return frequencies;
 }
 
-Workspace::Workspace(std::shared_ptr<const Weights> weights, kernels::Context& context,
+Workspace::Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue,
                      const RopeOptions& options)
-    : weights_(std::move(weights)),
-      context_(&context),
-      rope_(inverse_frequencies(weights_->config, options)) {
+    : weights_(std::move(weights)), queue_(&queue), rope_(inverse_frequencies(weights_->config, options)) {
   if (weights_->memory) project_bos();
 }
 
@@ -57,7 +55,7 @@ void Workspace::reserve(std::int64_t rows) {
 }
 
 Buffer Workspace::room(std::int64_t floats) const {
-  return context_->backend().allocate(row_bytes(DType::f32, std::max<std::int64_t>(1, floats)));
+  return queue_->backend().allocate(row_bytes(DType::f32, std::max<std::int64_t>(1, floats)));
 }
 
 Activations Workspace::rows(std::int64_t n) const {
@@ -96,7 +94,7 @@ void Workspace::project_bos() {
     const PassKind kind{adapter, kernels::Rows::batched};
     for (std::int64_t l = 0; l < layers; ++l) {
       const Layer& layer = weights_->layers[static_cast<std::size_t>(l)];
-      kernels::rms_norm(*context_, xn, layer.bos, layer.attention_norm, weights_->config.norm_epsilon);
+      kernels::rms_norm(*queue_, xn, layer.bos, layer.attention_norm, weights_->config.norm_epsilon);
       project(*this, xn, {{bos(l, adapter, 0), &layer.k}, {bos(l, adapter, 1), &layer.v}}, kind);
       require_finite(*this, l, "keys of bos", bos(l, adapter, 0));
       require_finite(*this, l, "values of bos", bos(l, adapter, 1));
@@ -121,28 +119,28 @@ void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outpu
       adapted[n].adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, x.size(0))};
     ++n;
   }
-  kernels::linear_adapted(w.context(), x, {adapted, n}, kind.rows);
+  kernels::linear_adapted(w.queue(), x, {adapted, n}, kind.rows);
   for (const auto& [out, projection, accumulate] : outputs) {
-    if (!projection->bias.empty()) kernels::add_row(w.context(), out, projection->bias);
+    if (!projection->bias.empty()) kernels::add_row(w.queue(), out, projection->bias);
     if (projection->head_norm.empty()) continue;
     const std::int64_t e = w.weights().config.head_size;
     const Tensor heads = out.as_shape({out.elements() / e, e});
-    kernels::rms_norm(w.context(), heads, heads, projection->head_norm, w.weights().config.norm_epsilon);
+    kernels::rms_norm(w.queue(), heads, heads, projection->head_norm, w.weights().config.norm_epsilon);
   }
 }
 
 void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
                        kernels::Rows rows) {
   const kernels::LinearOptions options{.rows = rows};
-  if (head.second.empty()) return kernels::linear(w.context(), out, xn, head.first, options);
+  if (head.second.empty()) return kernels::linear(w.queue(), out, xn, head.first, options);
   const Tensor hidden = w.query_hidden(xn.size(0));
-  kernels::linear(w.context(), hidden, xn, head.first, options);
-  kernels::silu(w.context(), hidden);
-  kernels::linear(w.context(), out, hidden, head.second, options);
+  kernels::linear(w.queue(), hidden, xn, head.first, options);
+  kernels::silu(w.queue(), hidden);
+  kernels::linear(w.queue(), out, hidden, head.second, options);
 }
 
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values) {
-  if (kernels::all_finite(w.context(), values)) return;
+  if (kernels::all_finite(w.queue(), values)) return;
   fail(ErrorCode::corrupt,
        "{}: {}{} are NaN or infinite: the weights are damaged, or the memory that is read; get the files "
        "again",
@@ -158,11 +156,11 @@ void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, c
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {
   const io::ModelConfig& c = w.weights().config;
   const Activations a = w.rows(x.size(0));
-  kernels::linear(w.context(), x, attention, layer.o, {.accumulate = true, .rows = kind.rows});  // [T,d]
-  kernels::rms_norm(w.context(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
-  project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice
-  kernels::swiglu(w.context(), a.gate, a.gate, a.up);                  // [T,F]
-  project(w, a.gate, {{x, &layer.down, /*accumulate=*/true}}, kind);   // [T,d]
+  kernels::linear(w.queue(), x, attention, layer.o, {.accumulate = true, .rows = kind.rows});  // [T,d]
+  kernels::rms_norm(w.queue(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
+  project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);                          // [T,F] twice
+  kernels::swiglu(w.queue(), a.gate, a.gate, a.up);                                            // [T,F]
+  project(w, a.gate, {{x, &layer.down, /*accumulate=*/true}}, kind);                           // [T,d]
 }
 
 }  // namespace mplus::model

@@ -1,4 +1,4 @@
-// Everything a pass needs besides weights and sessions: kernels' context, rotary tables and buffers for
+// Everything a pass needs besides weights and sessions: the kernels' queue, rotary tables and buffers for
 // activations that grow to the largest batch seen and stay. One per engine; one thread at a time.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 #include "mplus/core/device_buffer.h"
 #include "mplus/kernels/attention.h"
-#include "mplus/kernels/context.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/linear.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
 #include "mplus/model/weights.h"
 
@@ -52,11 +52,10 @@ struct PassKind {
 
 class Workspace {
  public:
-  Workspace(std::shared_ptr<const Weights> weights, kernels::Context& context,
-            const RopeOptions& options = {});
+  Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue, const RopeOptions& options = {});
 
   const Weights& weights() const { return *weights_; }
-  kernels::Context& context() { return *context_; }
+  kernels::Queue& queue() { return *queue_; }
   kernels::RopeTable& rope() { return rope_; }
   kernels::KvShape kv_shape() const;
 
@@ -89,7 +88,7 @@ class Workspace {
   Buffer room(std::int64_t floats) const;
 
   std::shared_ptr<const Weights> weights_;
-  kernels::Context* context_;
+  kernels::Queue* queue_;
   kernels::RopeTable rope_;
   std::int64_t rows_ = 0;
   Activations all_;  // of all rows there is room for

@@ -78,9 +78,8 @@ namespace {
 void embed_chunks(Workspace& w, Tensor x, std::span<const Share> shares, std::span<const WriteItem> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Share& s = shares[i];
-    kernels::fill(w.context(), x.rows(s.active_at, s.extra), 0.0f);  // until a layer with a tail comes
-    kernels::embed(w.context(), x.rows(s.active_at + s.extra, s.tokens), w.weights().embedding,
-                   batch[i].chunk);
+    kernels::fill(w.queue(), x.rows(s.active_at, s.extra), 0.0f);  // until a layer with a tail comes
+    kernels::embed(w.queue(), x.rows(s.active_at + s.extra, s.tokens), w.weights().embedding, batch[i].chunk);
   }
 }
 
@@ -90,13 +89,13 @@ void place_tail(Workspace& w, Tensor x, std::span<const Share> shares, std::int6
     const Tensor context = x.rows(s.context_at, s.context()), extra = x.rows(s.active_at, s.extra);
     if (s.tail > 0 && s.memory) {
       const ConstTensor tail(s.memory->tail(layer).data(), DType::f32, {s.tail, x.size(1)});
-      kernels::copy(w.context(), context, tail.rows(0, s.context()));
-      kernels::copy(w.context(), extra, tail.rows(s.context(), s.extra));
+      kernels::copy(w.queue(), context, tail.rows(0, s.context()));
+      kernels::copy(w.queue(), extra, tail.rows(s.context(), s.extra));
     } else {  // of an item that left, rows of zeros hold the place
-      kernels::fill(w.context(), context, 0.0f);
-      kernels::fill(w.context(), extra, 0.0f);
+      kernels::fill(w.queue(), context, 0.0f);
+      kernels::fill(w.queue(), extra, 0.0f);
     }
-    kernels::add_row(w.context(), x.rows(s.active_at + s.active() - s.written, s.written),
+    kernels::add_row(w.queue(), x.rows(s.active_at + s.active() - s.written, s.written),
                      w.weights().positional);
   }
 }
@@ -107,14 +106,14 @@ void attend_share(Workspace& w, const Activations& a, const Share& s, std::int64
   const std::int64_t rows = 1 + s.tail + s.tokens;
   kernels::KvCache cache = w.chunk_cache(rows);
   const auto append = [&](ConstTensor k, ConstTensor v) {
-    kernels::append_rows(w.context(), cache, shape, k, v, w.rope());
+    kernels::append_rows(w.queue(), cache, shape, k, v, w.rope());
   };
   append(w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
   append(a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
   append(a.k.rows(s.active_at, s.active()), a.v.rows(s.active_at, s.active()));
   const Tensor q = a.q.rows(s.active_at, s.active());
-  kernels::rope(w.context(), q, w.rope(), rows - s.active());
-  kernels::attend(w.context(), a.o.rows(s.active_at, s.active()), q, cache, shape);
+  kernels::rope(w.queue(), q, w.rope(), rows - s.active());
+  kernels::attend(w.queue(), a.o.rows(s.active_at, s.active()), q, cache, shape);
 }
 
 }  // namespace
@@ -124,7 +123,7 @@ WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
   const io::ModelConfig& c = w.weights().config;
   const LayerSet& remembering = w.weights().memory->layers;
   highest_ = remembering.layer(remembering.count(c.layers) - 1);
-  residual_ = w.context().backend().allocate(row_bytes(DType::f32, stack_->rows * c.hidden));
+  residual_ = w.queue().backend().allocate(row_bytes(DType::f32, stack_->rows * c.hidden));
   x_ = residual_.tensor(DType::f32, {stack_->rows, c.hidden});
   for (std::size_t i = 0; i < batch.size(); ++i) {
     written_[i].n = stack_->shares[i].written;
@@ -162,10 +161,10 @@ void WritePass::run_layer(std::int64_t l) {
   const std::int64_t active = stack_->active, rows = remembers ? stack_->rows : active;
   const Activations a = w.rows(rows);
   const Tensor x = x_.rows(0, rows), q = a.q.rows(0, active), o = a.o.rows(0, active);
-  place_tail(w, x_, shares, l);                                                   // [rows,d]
-  kernels::rms_norm(w.context(), a.xn, x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
-  project(w, a.xn.rows(0, active), {{q, &layer.q}}, kWrite);                      // [active,H·e]
-  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kWrite);                   // [rows,G·e] twice
+  place_tail(w, x_, shares, l);                                                 // [rows,d]
+  kernels::rms_norm(w.queue(), a.xn, x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
+  project(w, a.xn.rows(0, active), {{q, &layer.q}}, kWrite);                    // [active,H·e]
+  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kWrite);                 // [rows,G·e] twice
   require_finite_attention(w, l, q, a);
   for (const Share& s : shares) attend_share(w, a, s, l);  // [active,H·e]
   finish_layer(w, layer, x.rows(0, active), o, kWrite);    // [active,d]
@@ -200,7 +199,7 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
   const Tensor k = sized(rows.k, kv), v = sized(rows.v, kv), key = sized(rows.key, d_r);
   w.reserve(n);
   const Tensor xn = w.rows(n).xn;
-  kernels::rms_norm(w.context(), xn, hidden, weights.attention_norm, c.norm_epsilon);
+  kernels::rms_norm(w.queue(), xn, hidden, weights.attention_norm, c.norm_epsilon);
   project(w, xn, {{k, &weights.k}, {v, &weights.v}}, kind);
   if (!weights.key.empty()) retriever_project(w, key, xn, weights.key, kind.rows);
   require_finite(w, layer, "keys of a memory", k);

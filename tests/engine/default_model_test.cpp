@@ -185,11 +185,11 @@ class Asked final : public memory::Recall {
  public:
   explicit Asked(std::vector<float>& queries) : queries_(queries) {}
   bool wants_scout() const override { return true; }
-  void plan(kernels::Context&, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
+  void plan(kernels::Queue&, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
             const memory::Prior*) override {
     queries_.assign(scout[0].retriever, scout[0].retriever + scout[0].T * memory.layout().retriever);
   }
-  memory::LayerRecall rows(kernels::Context&, const memory::Memory&, std::int64_t,
+  memory::LayerRecall rows(kernels::Queue&, const memory::Memory&, std::int64_t,
                            const memory::LayerQueries&) override {
     return {};
   }

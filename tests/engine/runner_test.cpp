@@ -299,7 +299,7 @@ struct Reader {
   Work& as_scout() {
     Scout scout{.item = item, .pass = true, .plan = {}};
     scout.item.scouts_end = std::ssize(ids);
-    scout.plan = [this](kernels::Context&, std::span<const memory::LayerQueries> states) {
+    scout.plan = [this](kernels::Queue&, std::span<const memory::LayerQueries> states) {
       for (const memory::LayerQueries& layer : states)
         if (layer.retriever)
           queries.insert(queries.end(), layer.retriever, layer.retriever + layer.T * width);

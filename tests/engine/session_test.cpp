@@ -265,7 +265,7 @@ TEST(Session, RecallStrategyIsAnArgument) {
   class Counting final : public memory::Recall {
    public:
     explicit Counting(int* calls) : calls_(calls) {}
-    memory::LayerRecall rows(kernels::Context&, const memory::Memory& memory, std::int64_t layer,
+    memory::LayerRecall rows(kernels::Queue&, const memory::Memory& memory, std::int64_t layer,
                              const memory::LayerQueries& queries) override {
       ++*calls_;
       EXPECT_EQ(queries.T, 9);

@@ -17,7 +17,7 @@ TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
   constexpr std::int64_t d = 192, rows = 300, n = 2000, d_r = 64, T = 20;
   ThreadPool pool(2);
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
-    Context context(pool, numerics);
+    Queue queue(pool, numerics);
     Random random(1);
     const Weights w = random_weights(random, DType::q4_1, d, d);
     const Weights keys = random_weights(random, DType::bf16, n, d_r);
@@ -26,11 +26,11 @@ TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
     std::vector<float> out(x.size()), scores(n), norm = random.values(d);
     const KvCache cache{k.data(), v.data(), rows, rows};
     const auto step = [&](std::int64_t count) {
-      rms_norm(context, out.data(), x.data(), norm.data(), count, d, 1e-5f);
-      linear(context, out.data(), x.data(), count, w.matrix());
-      attend(context, out.data(), x.data(), count, cache, shape);
-      swiglu(context, out.data(), x.data(), x.data(), count * d);
-      retrieval_scores(context, scores.data(), x.data(), count, keys.bytes.data(), DType::bf16, n, d_r);
+      rms_norm(queue, out.data(), x.data(), norm.data(), count, d, 1e-5f);
+      linear(queue, out.data(), x.data(), count, w.matrix());
+      attend(queue, out.data(), x.data(), count, cache, shape);
+      swiglu(queue, out.data(), x.data(), x.data(), count * d);
+      retrieval_scores(queue, scores.data(), x.data(), count, keys.bytes.data(), DType::bf16, n, d_r);
     };
     step(T);
     step(1);

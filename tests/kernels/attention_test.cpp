@@ -61,12 +61,12 @@ double bound_of(const Operands& o, double largest_score, std::int64_t seen) {
   return kEpsilon * (2.0 * (e + 4.0) * largest_score + 2.0 * static_cast<double>(seen) + 16.0);
 }
 
-void check(Context& context, const Operands& o) {
+void check(Queue& queue, const Operands& o) {
   const std::int64_t e = o.shape.head_size, sharing = o.shape.heads / o.shape.groups;
   std::vector<float> out(static_cast<std::size_t>(o.size()), std::numeric_limits<float>::quiet_NaN());
   std::vector<float> taps(static_cast<std::size_t>(o.shape.heads * o.T * o.cache.rows), 7.0f);
-  attend(context, out.data(), o.q.data(), o.T, o.cache, o.shape);
-  attention_weights(context, taps.data(), o.q.data(), o.T, o.cache, o.shape);
+  attend(queue, out.data(), o.q.data(), o.T, o.cache, o.shape);
+  attention_weights(queue, taps.data(), o.q.data(), o.T, o.cache, o.shape);
   for (std::int64_t t = 0; t < o.T; ++t) {
     for (std::int64_t h = 0; h < o.shape.heads; ++h) {
       double largest = 0.0;
@@ -91,7 +91,7 @@ void check(Context& context, const Operands& o) {
 
 TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   const KvShape shapes[] = {{1, 1, 2}, {4, 2, 8}, {3, 3, 20}, {9, 3, 64}, {8, 1, 34}};
   for (const KvShape& shape : shapes) {
     for (const auto& [T, rows] : {std::pair{0, 0},
@@ -106,21 +106,21 @@ TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
                                   {17, 17},
                                   {33, 130},
                                   {70, 71}})
-      check(context, Operands(T, rows, shape, static_cast<std::uint64_t>(T * 1000 + rows)));
+      check(queue, Operands(T, rows, shape, static_cast<std::uint64_t>(T * 1000 + rows)));
   }
-  check(context, Operands(270, 300, {2, 1, 16}, 1));
-  check(context, Operands(1, 1500, {9, 3, 64}, 2));
+  check(queue, Operands(270, 300, {2, 1, 16}, 1));
+  check(queue, Operands(1, 1500, {9, 3, 64}, 2));
 }
 
 TEST_P(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::exact);
-  for (const std::int64_t T : {1, 20}) check(context, Operands(T, 150, {2, 1, 16}, 3, 12.0f));
+  Queue queue(pool, Numerics::exact);
+  for (const std::int64_t T : {1, 20}) check(queue, Operands(T, 150, {2, 1, 16}, 3, 12.0f));
 }
 
 TEST_P(AttentionTest, BitsDoNotDependOnThreads) {
   ThreadPool one(1), three(3);
-  Context alone(one, Numerics::exact), shared(three, Numerics::exact);
+  Queue alone(one, Numerics::exact), shared(three, Numerics::exact);
   for (const auto& [T, rows] : {std::pair{1, 1400}, {3, 600}, {60, 400}}) {
     const Operands o(T, rows, {9, 3, 64}, 11);
     std::vector<float> a(static_cast<std::size_t>(o.size())), b(a.size());
@@ -133,14 +133,14 @@ TEST_P(AttentionTest, BitsDoNotDependOnThreads) {
 // Queries among many: the last ones have the same bits when they come without their predecessors.
 TEST_P(AttentionTest, BitsOfAQueryDoNotDependOnItsNeighbours) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   const Operands o(60, 200, {9, 3, 64}, 12);
   const std::int64_t width = o.shape.heads * o.shape.head_size;
   std::vector<float> all(static_cast<std::size_t>(o.size())), some(all.size());
-  attend(context, all.data(), o.q.data(), o.T, o.cache, o.shape);
+  attend(queue, all.data(), o.q.data(), o.T, o.cache, o.shape);
   for (const std::int64_t last : {4, 11, 37}) {
     const std::int64_t from = (o.T - last) * width;
-    attend(context, some.data(), o.q.data() + from, last, o.cache, o.shape);
+    attend(queue, some.data(), o.q.data() + from, last, o.cache, o.shape);
     ASSERT_TRUE(same_bits(all.data() + from, some.data(), last * width)) << last << " queries";
   }
 }
@@ -148,7 +148,7 @@ TEST_P(AttentionTest, BitsOfAQueryDoNotDependOnItsNeighbours) {
 // Sessions side by side: each has the bits it has alone, whatever the others' lengths.
 TEST_P(AttentionTest, BitsDoNotDependOnOtherSessions) {
   ThreadPool pool(3);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   const KvShape shape{9, 3, 64};
   std::vector<Operands> sessions;
   for (const auto& [T, rows] : {std::pair{1, 1}, {1, 700}, {5, 90}, {3, 300}, {0, 4}, {1, 256}, {2, 513}})
@@ -160,20 +160,20 @@ TEST_P(AttentionTest, BitsDoNotDependOnOtherSessions) {
     together.emplace_back(static_cast<std::size_t>(o.size()));
     items.push_back({.out = together.back().data(), .q = o.q.data(), .T = o.T, .cache = o.cache});
   }
-  attend(context, items, shape);
+  attend(queue, items, shape);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     const Operands& o = sessions[i];
     std::vector<float> alone(static_cast<std::size_t>(o.size()));
-    attend(context, alone.data(), o.q.data(), o.T, o.cache, shape);
+    attend(queue, alone.data(), o.q.data(), o.T, o.cache, shape);
     ASSERT_TRUE(same_bits(alone.data(), together[i].data(), o.size())) << "session " << i;
   }
-  attend(context, {}, shape);
+  attend(queue, {}, shape);
 }
 
 // append_rows is a copy, a rotation of the keys and nothing else.
 TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   const KvShape shape{6, 3, 12};
   const std::int64_t width = shape.groups * shape.head_size, capacity = 90;
   RopeTable table({1.0f, 0.5f, 0.2f, 0.1f, 0.01f, 0.001f});
@@ -185,11 +185,11 @@ TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
       std::vector<float> keys(static_cast<std::size_t>(shape.groups * capacity * shape.head_size), 9.0f);
       std::vector<float> values = keys;
       KvCache cache{keys.data(), values.data(), 4, capacity};
-      append_rows(context, cache, shape, {k.bytes.data(), dtype, {n, width}},
+      append_rows(queue, cache, shape, {k.bytes.data(), dtype, {n, width}},
                   {v.bytes.data(), dtype, {n, width}}, table);
       ASSERT_EQ(cache.rows, 4 + n);
       std::vector<float> rotated = k.values;
-      rope(context, rotated.data(), n, shape.groups, table, 4, 0);
+      rope(queue, rotated.data(), n, shape.groups, table, 4, 0);
       for (std::int64_t g = 0; g < shape.groups; ++g) {
         for (std::int64_t r = 0; r < n; ++r) {
           const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,

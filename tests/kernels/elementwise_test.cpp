@@ -16,13 +16,13 @@ constexpr std::int64_t kSizes[] = {0, 1, 3, 4, 7, 16, 31, 33, 64, 576, 1001, 70'
 
 TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const std::int64_t T : {0, 1, 5, 130}) {
     for (const std::int64_t d : {1, 2, 15, 64, 77, 576}) {
       Random random(static_cast<std::uint64_t>(T * 1000 + d));
       const std::vector<float> x = random.values(T * d, 30.0f), weight = random.values(d);
       std::vector<float> out(x.size());
-      rms_norm(context, out.data(), x.data(), weight.data(), T, d, 1e-5f);
+      rms_norm(queue, out.data(), x.data(), weight.data(), T, d, 1e-5f);
       for (std::int64_t t = 0; t < T; ++t) {
         double squares = 0.0;
         for (std::int64_t i = 0; i < d; ++i)
@@ -38,7 +38,7 @@ TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
         }
       }
       std::vector<float> in_place = x;
-      rms_norm(context, in_place.data(), in_place.data(), weight.data(), T, d, 1e-5f);
+      rms_norm(queue, in_place.data(), in_place.data(), weight.data(), T, d, 1e-5f);
       ASSERT_TRUE(same_bits(in_place.data(), out.data(), T * d));
     }
   }
@@ -54,14 +54,14 @@ double silu_bound(double x, double wanted) {
 
 TEST_P(ElementwiseTest, SiluAndSwigluEqualTheirDefinitions) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const std::int64_t n : kSizes) {
     Random random(static_cast<std::uint64_t>(n));
     std::vector<float> gate = random.values(n, n > 1000 ? 100.0f : 8.0f);
     const std::vector<float> up = random.values(n);
     std::vector<float> out(gate.size()), alone = gate;
-    swiglu(context, out.data(), gate.data(), up.data(), n);
-    silu(context, alone.data(), n);
+    swiglu(queue, out.data(), gate.data(), up.data(), n);
+    silu(queue, alone.data(), n);
     for (std::size_t i = 0; i < gate.size(); ++i) {
       const auto x = static_cast<double>(gate[i]);
       const double wanted = silu_of(x);
@@ -69,21 +69,21 @@ TEST_P(ElementwiseTest, SiluAndSwigluEqualTheirDefinitions) {
       const double product = wanted * static_cast<double>(up[i]);
       ASSERT_NEAR(out[i], product, silu_bound(x, wanted)) << "gate " << gate[i] << ", up " << up[i];
     }
-    swiglu(context, gate.data(), gate.data(), up.data(), n);
+    swiglu(queue, gate.data(), gate.data(), up.data(), n);
     ASSERT_TRUE(same_bits(gate.data(), out.data(), n)) << "in place";
   }
 }
 
 TEST_P(ElementwiseTest, AnElementsBitsDoNotDependOnItsPlace) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   Random random(5);
   const std::vector<float> x = random.values(100, 9.0f);
   std::vector<float> whole = x;
-  silu(context, whole.data(), 100);
+  silu(queue, whole.data(), 100);
   for (std::int64_t i = 0; i < 100; ++i) {
     float one = x[static_cast<std::size_t>(i)];
-    silu(context, &one, 1);
+    silu(queue, &one, 1);
     ASSERT_EQ(std::bit_cast<std::uint32_t>(one),
               std::bit_cast<std::uint32_t>(whole[static_cast<std::size_t>(i)]));
   }
@@ -91,12 +91,12 @@ TEST_P(ElementwiseTest, AnElementsBitsDoNotDependOnItsPlace) {
 
 TEST_P(ElementwiseTest, AdditionsAreExact) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const std::int64_t n : kSizes) {
     Random random(static_cast<std::uint64_t>(n));
     const std::vector<float> x = random.values(n), y = random.values(n);
     std::vector<float> out = x;
-    add(context, out.data(), y.data(), n);
+    add(queue, out.data(), y.data(), n);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], x[i] + y[i]);
   }
   for (const std::int64_t T : {0, 1, 9, 300}) {
@@ -104,7 +104,7 @@ TEST_P(ElementwiseTest, AdditionsAreExact) {
       Random random(static_cast<std::uint64_t>(T + d));
       const std::vector<float> x = random.values(T * d), row = random.values(d);
       std::vector<float> out = x;
-      add_row(context, out.data(), row.data(), T, d);
+      add_row(queue, out.data(), row.data(), T, d);
       for (std::int64_t i = 0; i < T * d; ++i)
         ASSERT_EQ(out[static_cast<std::size_t>(i)],
                   x[static_cast<std::size_t>(i)] + row[static_cast<std::size_t>(i % d)]);
@@ -114,7 +114,7 @@ TEST_P(ElementwiseTest, AdditionsAreExact) {
 
 TEST_P(ElementwiseTest, RopeTurnsPairsByTheirAngle) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const std::int64_t half : {1, 4, 7, 32}) {
     Random random(static_cast<std::uint64_t>(half));
     std::vector<float> frequencies;
@@ -128,7 +128,7 @@ TEST_P(ElementwiseTest, RopeTurnsPairsByTheirAngle) {
       const std::int64_t heads = 3, stride = heads * 2 * half + 5, first = 8000;
       const std::vector<float> x = random.values(T * stride);
       std::vector<float> out = x;
-      rope(context, out.data(), T, heads, table, first, stride);
+      rope(queue, out.data(), T, heads, table, first, stride);
       for (std::int64_t t = 0; t < T; ++t) {
         for (std::int64_t i = 0; i < stride; ++i) {
           const auto at = static_cast<std::size_t>(t * stride + i);

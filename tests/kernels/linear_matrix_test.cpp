@@ -22,16 +22,16 @@ TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
   if (!has_matrix_instructions()) GTEST_SKIP() << "this machine has no i8mm";
   constexpr std::int64_t kOutputs = 203, kRows = 27, kInputs = 512;
   ThreadPool pool(2);
-  Context context(pool, Numerics::fast);
+  Queue queue(pool, Numerics::fast);
   for (const DType dtype : kTypes) {
     Random random(11);
     const Weights w = random_weights(random, dtype, kOutputs, kInputs);
     const std::vector<float> x = random.values(kRows * kInputs);
     std::vector<float> dots(kRows * kOutputs), matrices(kRows * kOutputs);
     force_isa("neon");
-    linear(context, dots.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
+    linear(queue, dots.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
     force_isa("neon-i8mm");
-    linear(context, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
+    linear(queue, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
     EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs)) << dtype_name(dtype);
   }
   force_isa(runnable_isas().front());
@@ -43,16 +43,16 @@ TEST(Linear, MatrixInstructionsGiveOneRowTheBitsOfABatch) {
   if (!has_matrix_instructions()) GTEST_SKIP() << "this machine has no i8mm";
   constexpr std::int64_t kOutputs = 203, kRows = 9, kInputs = 512;
   ThreadPool pool(2);
-  Context context(pool, Numerics::fast);
+  Queue queue(pool, Numerics::fast);
   force_isa("neon-i8mm");
   for (const DType dtype : kTypes) {
     Random random(12);
     const Weights w = random_weights(random, dtype, kOutputs, kInputs);
     const std::vector<float> x = random.values(kRows * kInputs);
     std::vector<float> together(kRows * kOutputs), alone(kOutputs);
-    linear(context, together.data(), x.data(), kRows, w.matrix());
+    linear(queue, together.data(), x.data(), kRows, w.matrix());
     for (std::int64_t t = 0; t < kRows; ++t) {
-      linear(context, alone.data(), x.data() + t * kInputs, 1, w.matrix());
+      linear(queue, alone.data(), x.data() + t * kInputs, 1, w.matrix());
       EXPECT_TRUE(same_bits(alone.data(), together.data() + t * kOutputs, kOutputs)) << dtype_name(dtype);
     }
   }

@@ -72,7 +72,7 @@ void check_row(const Weights& w, const float* x, const float* out, const float* 
   }
 }
 
-void check_case(Context& context, DType dtype, const Case& c, Rows rows, bool accumulate) {
+void check_case(Queue& queue, DType dtype, const Case& c, Rows rows, bool accumulate) {
   Random random(static_cast<std::uint64_t>(c.T * 1'000'003 + c.inputs * 1009 + c.outputs));
   const Weights w = random_weights(random, dtype, c.outputs, c.inputs);
   const std::vector<float> x = random.values(c.T * c.inputs);
@@ -80,9 +80,9 @@ void check_case(Context& context, DType dtype, const Case& c, Rows rows, bool ac
   const std::vector<float> before = random.values(c.T * stride);
   std::vector<float> out = before;
   const float scale = accumulate ? 0.37f : 1.0f;
-  linear(context, out.data(), x.data(), c.T, w.matrix(),
+  linear(queue, out.data(), x.data(), c.T, w.matrix(),
          {.accumulate = accumulate, .scale = scale, .rows = rows, .out_stride = stride});
-  const bool integer = context.numerics() == Numerics::fast && meets_integers(dtype, c.inputs);
+  const bool integer = queue.numerics() == Numerics::fast && meets_integers(dtype, c.inputs);
   for (std::int64_t t = 0; t < c.T; ++t) {
     const float* row = out.data() + t * stride;
     check_row(w, x.data() + t * c.inputs, row, accumulate ? before.data() + t * stride : nullptr, scale,
@@ -98,16 +98,16 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
                               {5, 128, 33}, {17, 96, 50}, {1, 576, 96}, {31, 64, 97}, {300, 32, 19}};
   const Case plain_cases[] = {{1, 1, 1}, {1, 33, 3}, {4, 0, 6}, {7, 31, 2}, {9, 5, 101}, {20, 67, 47}};
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
-    Context context(pool, numerics);
+    Queue queue(pool, numerics);
     for (const DType dtype : kTypes)
       for (const Rows rows : {Rows::few, Rows::batched})
         for (const bool accumulate : {false, true}) {
           for (Case c : block_cases) {
             if (block_elements(dtype) == kSuperBlock) c.inputs = (c.inputs + 255) / 256 * 256;
-            check_case(context, dtype, c, rows, accumulate);
+            check_case(queue, dtype, c, rows, accumulate);
           }
           if (is_quantised(dtype)) continue;
-          for (const Case& c : plain_cases) check_case(context, dtype, c, rows, accumulate);
+          for (const Case& c : plain_cases) check_case(queue, dtype, c, rows, accumulate);
         }
   }
 }
@@ -123,7 +123,7 @@ TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
       const std::vector<float> x = random.values(kRows * kInputs);
       std::vector<float> whole(kRows * kOutputs), part(kRows * kOutputs);
       ThreadPool one(1), three(3);
-      Context alone(one, numerics), shared(three, numerics);
+      Queue alone(one, numerics), shared(three, numerics);
       const LinearOptions batched{.rows = Rows::batched};
       linear(alone, whole.data(), x.data(), kRows, w.matrix(), batched);
       linear(shared, part.data(), x.data(), kRows, w.matrix(), batched);
@@ -147,7 +147,7 @@ TEST_P(LinearTest, OneRowHasTheSameBitsOnAnyThreads) {
       const std::vector<float> x = random.values(inputs);
       std::vector<float> a(1030), b(1030);
       ThreadPool one(1), three(3);
-      Context alone(one, numerics), shared(three, numerics);
+      Queue alone(one, numerics), shared(three, numerics);
       linear(alone, a.data(), x.data(), 1, w.matrix());
       linear(shared, b.data(), x.data(), 1, w.matrix());
       ASSERT_TRUE(same_bits(a.data(), b.data(), 1030)) << dtype_name(dtype);
@@ -164,7 +164,7 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
   for (const Numerics numerics : {Numerics::exact, Numerics::fast})
     for (const Rows rows : {Rows::few, Rows::batched})
       for (const std::int64_t T : {0, 1, 2, 9, 70}) {
-        Context context(pool, numerics);
+        Queue queue(pool, numerics);
         Random random(21);
         const std::vector<float> x = random.values(T * kInputs);
         std::vector<Weights> weights;
@@ -178,10 +178,10 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
           alone.push_back(random.values(T * widths[i]));
           together.push_back(alone.back());
           const LinearOptions options{.accumulate = i % 2 == 1, .scale = 0.5f, .rows = rows};
-          linear(context, alone.back().data(), x.data(), T, matrices[i], options);
+          linear(queue, alone.back().data(), x.data(), T, matrices[i], options);
           products.push_back({.out = together.back().data(), .w = &matrices[i], .options = options});
         }
-        linear(context, x.data(), T, products);
+        linear(queue, x.data(), T, products);
         for (std::size_t i = 0; i < 6; ++i)
           ASSERT_TRUE(same_bits(alone[i].data(), together[i].data(), T * widths[i]))
               << dtype_name(types[i]) << ", " << T << " rows";
@@ -191,7 +191,7 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
 // Integer dot products at their largest: every product of a block at ±128 * 127.
 TEST_P(LinearTest, IntegerDotsDoNotSaturate) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::fast);
+  Queue queue(pool, Numerics::fast);
   constexpr std::int64_t kOutputs = 20, kInputs = 64;
   Random random(1);
   Weights w = random_weights(random, DType::q8_0, kOutputs, kInputs);
@@ -203,7 +203,7 @@ TEST_P(LinearTest, IntegerDotsDoNotSaturate) {
   const std::vector<float> x(2 * kInputs, 127.0f);  // scale 1, q = 127: exact
   std::vector<float> out(2 * kOutputs);
   for (const std::int64_t T : {1, 2}) {
-    linear(context, out.data(), x.data(), T, w.matrix());
+    linear(queue, out.data(), x.data(), T, w.matrix());
     for (std::int64_t i = 0; i < T * kOutputs; ++i)
       ASSERT_EQ(out[static_cast<std::size_t>(i)], -128.0f * 127.0f * kInputs);
   }
@@ -230,10 +230,10 @@ TEST_P(LinearTest, CodesDoNotSaturate) {
       double expected = 0;  // integers: exact
       for (std::int64_t i = 0; i < kInputs; ++i)
         expected += 127.0 * static_cast<double>(w.values[static_cast<std::size_t>(i)]);
-      Context context(pool, Numerics::fast);
+      Queue queue(pool, Numerics::fast);
       std::vector<float> out(2 * kOutputs);
       for (const std::int64_t T : {1, 2}) {
-        linear(context, out.data(), x.data(), T, w.matrix());
+        linear(queue, out.data(), x.data(), T, w.matrix());
         for (std::int64_t i = 0; i < T * kOutputs; ++i)
           ASSERT_EQ(static_cast<double>(out[static_cast<std::size_t>(i)]), expected)
               << dtype_name(dtype) << ", " << T << " rows";
@@ -243,13 +243,13 @@ TEST_P(LinearTest, CodesDoNotSaturate) {
 
 TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::fast);
+  Queue queue(pool, Numerics::fast);
   Random random(2);
   const Weights w = random_weights(random, DType::q4_1, 5, 32);
   for (const float tiny : {0.0f, 1e-45f, 1e-38f, 1e-30f}) {
     const std::vector<float> x(32, tiny);
     std::vector<float> out(5, std::numeric_limits<float>::quiet_NaN());
-    linear(context, out.data(), x.data(), 1, w.matrix());
+    linear(queue, out.data(), x.data(), 1, w.matrix());
     check_row(w, x.data(), out.data(), nullptr, 1.0f, true);
   }
 }
@@ -259,7 +259,7 @@ TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
   ThreadPool pool(2);
   constexpr std::int64_t kOutputs = 37, kInputs = 256, kRows = 9;
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
-    Context context(pool, numerics);
+    Queue queue(pool, numerics);
     for (const DType dtype : kTypes)
       for (const float bad :
            {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
@@ -269,7 +269,7 @@ TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
           std::vector<float> x = random.values(T * kInputs);
           x[static_cast<std::size_t>((T - 1) * kInputs + 40)] = bad;  // the first of its lanes is fine
           std::vector<float> out(static_cast<std::size_t>(T * kOutputs));
-          linear(context, out.data(), x.data(), T, w.matrix());
+          linear(queue, out.data(), x.data(), T, w.matrix());
           for (std::int64_t i = 0; i < T * kOutputs; ++i)
             ASSERT_EQ(std::isfinite(out[static_cast<std::size_t>(i)]), i < (T - 1) * kOutputs)
                 << dtype_name(dtype) << ", row " << i / kOutputs << " of " << T << ", output "
@@ -280,17 +280,17 @@ TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
 
 TEST(Linear, RefusesWhatItCannotMultiply) {
   ThreadPool pool(1);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   const std::vector<float> x(64), data(64);
   std::vector<float> out(64);
   try {
-    linear(context, out.data(), x.data(), 1, Matrix{data.data(), DType::i64, 1, 8, nullptr});
+    linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::i64, 1, 8, nullptr});
     FAIL() << "i64 weights were accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
   }
   try {
-    linear(context, out.data(), x.data(), 1, Matrix{data.data(), DType::q8_0, 1, 33, nullptr});
+    linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::q8_0, 1, 33, nullptr});
     FAIL() << "half a block was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);

@@ -1,4 +1,4 @@
-// Random operands for the operation tests, and what the operations' laws need: a context per instruction set,
+// Random operands for the operation tests, and what the operations' laws need: a queue per instruction set,
 // weights of every type with their exact values, bounds on rounding.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include "mplus/core/float16.h"
 #include "mplus/core/philox.h"
 #include "mplus/core/thread_pool.h"
-#include "mplus/kernels/context.h"
 #include "mplus/kernels/isa.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::int64_t kRows[] = {0, 1, 2, 7, 33};
 
-// A device's context, and values on their way there and back.
+// A device's queue, and values on their way there and back.
 class OperationsTest : public testing::TestWithParam<Device> {
  protected:
   Tensor on_device(const std::vector<float>& values, std::initializer_list<std::int64_t> shape) {
-    buffers_.push_back(context_.backend().allocate(std::max<std::size_t>(1, values.size()) * sizeof(float)));
+    buffers_.push_back(queue_.backend().allocate(std::max<std::size_t>(1, values.size()) * sizeof(float)));
     const Tensor there = buffers_.back().tensor(DType::f32, shape);
     std::copy(values.begin(), values.end(), there.on_host<float>());
     return there;
@@ -34,7 +34,7 @@ class OperationsTest : public testing::TestWithParam<Device> {
   }
 
   ThreadPool pool_{2};
-  Context context_{pool_, Numerics::exact, GetParam()};
+  Queue queue_{pool_, Numerics::exact, GetParam()};
   std::vector<Buffer> buffers_;
 };
 INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::Values(Device()));
@@ -51,7 +51,7 @@ TEST_P(OperationsTest, EmbeddingIsARowOfItsTable) {
       std::vector<std::int32_t> ids;
       for (std::int64_t t = 0; t < T; ++t) ids.push_back(static_cast<std::int32_t>(random.bits() % 19));
       const Tensor out = on_device(std::vector<float>(index(T * d)), {T, d});
-      embed(context_, out, table.matrix(), ids);
+      embed(queue_, out, table.matrix(), ids);
       const std::vector<float> found = back(out);
       for (std::int64_t i = 0; i < T * d; ++i)
         ASSERT_EQ(found[index(i)], table.values[index(ids[index(i / d)] * d + i % d)]) << dtype_name(dtype);
@@ -65,7 +65,7 @@ TEST_P(OperationsTest, PoolingSharesAreASoftmax) {
       Random random(static_cast<std::uint64_t>(T * d));
       const std::vector<float> x = random.values(T * d, 2.0f), vector = random.values(d);
       const Tensor shares = on_device(std::vector<float>(index(T)), {T});
-      pooling_shares(context_, shares, on_device(x, {T, d}), on_device(vector, {d}));
+      pooling_shares(queue_, shares, on_device(x, {T, d}), on_device(vector, {d}));
       std::vector<double> wanted(index(T));
       double most = -1e300, total = 0, magnitude = 0;
       for (std::int64_t t = 0; t < T; ++t) {
@@ -97,15 +97,15 @@ TEST_P(OperationsTest, CopiesKeepOrRoundAndLeaveGapsAlone) {
       const Tensor wide = on_device(std::vector<float>(index(T * (d + 3)), 7.0f), {T, d + 3});
       Tensor gaps = wide;
       gaps.shape[1] = d;
-      copy(context_, gaps, on_device(x, {T, d}));
+      copy(queue_, gaps, on_device(x, {T, d}));
       const std::vector<float> found = back(wide);
       for (std::int64_t i = 0; i < T * (d + 3); ++i)
         ASSERT_EQ(found[index(i)], i % (d + 3) < d ? x[index(i / (d + 3) * d + i % (d + 3))] : 7.0f);
-      buffers_.push_back(context_.backend().allocate(index(2 * T * d + 2)));
+      buffers_.push_back(queue_.backend().allocate(index(2 * T * d + 2)));
       const Tensor half = buffers_.back().tensor(DType::bf16, {T, d});
       const Tensor again = on_device(std::vector<float>(x.size()), {T, d});
-      copy(context_, half, gaps);
-      copy(context_, again, half);
+      copy(queue_, half, gaps);
+      copy(queue_, again, half);
       const std::vector<float> rounded = back(again);
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(rounded[i], bf16_to_f32(f32_to_bf16(x[i])));
     }
@@ -115,19 +115,19 @@ TEST_P(OperationsTest, CopiesKeepOrRoundAndLeaveGapsAlone) {
 TEST_P(OperationsTest, FillAndFinite) {
   for (const std::int64_t n : {1, 2, 17, 1000}) {
     const Tensor x = on_device(std::vector<float>(index(n)), {n});
-    fill(context_, x, 2.5f);
+    fill(queue_, x, 2.5f);
     for (const float value : back(x)) ASSERT_EQ(value, 2.5f);
-    EXPECT_TRUE(all_finite(context_, x));
+    EXPECT_TRUE(all_finite(queue_, x));
     for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN()}) {
       for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
         std::vector<float> values(index(n), std::numeric_limits<float>::max());
         values[index(at)] = bad;
-        EXPECT_FALSE(all_finite(context_, on_device(values, {n})));
+        EXPECT_FALSE(all_finite(queue_, on_device(values, {n})));
       }
     }
   }
-  EXPECT_TRUE(all_finite(context_, on_device({}, {0})));
+  EXPECT_TRUE(all_finite(queue_, on_device({}, {0})));
 }
 
 Weights zero_weights(std::int64_t rows, std::int64_t cols) {
@@ -155,7 +155,7 @@ TEST_P(OperationsTest, AnAdapterAddsItsProduct) {
       const AdaptedOutput outputs[] = {
           {.out = sum, .base = &base, .adapter = {a.matrix(), b.matrix(), 0.5f, low}, .accumulate = true},
           {.out = plain, .base = &first, .adapter = {}, .accumulate = false}};
-      linear_adapted(context_, on_device(x, {T, in}), outputs, rows);
+      linear_adapted(queue_, on_device(x, {T, in}), outputs, rows);
       EXPECT_EQ(back(plain), back(low)) << "one without an adapter, beside it";
       const std::vector<float> found = back(sum);
       for (std::int64_t t = 0; t < T; ++t) {
@@ -187,8 +187,8 @@ TEST_P(OperationsTest, LinearWritesRowsThatStandApart) {
   const Tensor wide = on_device(std::vector<float>(index(T * 16), 7.0f), {T, 16});
   Tensor apart = wide;
   apart.shape[1] = out;
-  linear(context_, close, x, w.matrix());
-  linear(context_, apart, x, w.matrix());
+  linear(queue_, close, x, w.matrix());
+  linear(queue_, apart, x, w.matrix());
   const std::vector<float> a = back(close), b = back(wide);
   for (std::int64_t i = 0; i < T * 16; ++i)
     ASSERT_EQ(b[index(i)], i % 16 < out ? a[index(i / 16 * out + i % 16)] : 7.0f);
@@ -229,8 +229,8 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
         values[i] = keys[i];
         caches[i] = {keys[i].data(), values[i].data(), 3, capacity};
       }
-      gather_rows(context_, caches[0], shape, {blocks, places}, angles);
-      append_rows(context_, caches[1], shape, {k.data(), dtype, {n, kv}}, {v.data(), dtype, {n, kv}}, angles);
+      gather_rows(queue_, caches[0], shape, {blocks, places}, angles);
+      append_rows(queue_, caches[1], shape, {k.data(), dtype, {n, kv}}, {v.data(), dtype, {n, kv}}, angles);
       EXPECT_EQ(caches[0].rows, 3 + n);
       EXPECT_TRUE(same_bits(keys[0].data(), keys[1].data(), std::ssize(keys[0])));
       EXPECT_TRUE(same_bits(values[0].data(), values[1].data(), std::ssize(values[0])));
@@ -244,24 +244,24 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
 TEST_P(OperationsTest, WrongShapesAndPlacesAreMistakes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Tensor x = on_device(std::vector<float>(12), {3, 4}), four = on_device(std::vector<float>(4), {4});
-  EXPECT_DEATH(rms_norm(context_, x, x, on_device(std::vector<float>(3), {3}), 1e-5f), "rows of 4");
-  EXPECT_DEATH(swiglu(context_, x, x, x.rows(0, 2)), "3 and 2");
-  EXPECT_DEATH(add_row(context_, four, four), "dimensions");
+  EXPECT_DEATH(rms_norm(queue_, x, x, on_device(std::vector<float>(3), {3}), 1e-5f), "rows of 4");
+  EXPECT_DEATH(swiglu(queue_, x, x, x.rows(0, 2)), "3 and 2");
+  EXPECT_DEATH(add_row(queue_, four, four), "dimensions");
   Tensor elsewhere = x;
   elsewhere.device = {DeviceKind::cuda, 0};
-  EXPECT_DEATH(silu(context_, elsewhere), "cuda:0");
+  EXPECT_DEATH(silu(queue_, elsewhere), "cuda:0");
   const Weights table = [] {
     Random random(1);
     return random_weights(random, DType::f32, 9, 4);
   }();
   const std::int32_t ids[] = {0, 9, 1};
-  EXPECT_DEATH(embed(context_, x, table.matrix(), ids), "token 9 of 9");
+  EXPECT_DEATH(embed(queue_, x, table.matrix(), ids), "token 9 of 9");
 }
 
 TEST(Devices, ABuildWithoutCudaSaysSo) {
   ThreadPool pool(1);
   try {
-    const Context context(pool, Numerics::fast, {DeviceKind::cuda, 1});
+    const Queue queue(pool, Numerics::fast, {DeviceKind::cuda, 1});
     FAIL() << "there is no such device";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);

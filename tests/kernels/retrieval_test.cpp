@@ -26,7 +26,7 @@ struct Operands {
 // and quotient add a few ulp of a value ≤ 1, the mean over T a chain of T/lanes + log2(lanes) ≤ T + 4 more.
 TEST_P(RetrievalTest, EqualsTheMeanOfSigmoids) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const auto& [T, n, d_r] : {std::tuple{1, 0, 8},
                                     {1, 1, 1},
@@ -42,7 +42,7 @@ TEST_P(RetrievalTest, EqualsTheMeanOfSigmoids) {
       for (const float size : {0.5f, 20.0f}) {
         const Operands o(T, n, d_r, dtype, size);
         std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
-        retrieval_scores(context, scores.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
+        retrieval_scores(queue, scores.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
         for (std::int64_t j = 0; j < n; ++j) {
           double wanted = 0.0, largest = 0.0;
           for (std::int64_t t = 0; t < T; ++t) {
@@ -69,7 +69,7 @@ TEST_P(RetrievalTest, BitsDependOnTheKeyAlone) {
   constexpr std::int64_t T = 50, n = 1100, d_r = 64;
   const Operands o(T, n, d_r, DType::bf16, 2.0f);
   ThreadPool one(1), three(3);
-  Context alone(one, Numerics::exact), shared(three, Numerics::fast);
+  Queue alone(one, Numerics::exact), shared(three, Numerics::fast);
   std::vector<float> a(n), b(n);
   retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
   retrieval_scores(shared, b.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
@@ -85,9 +85,9 @@ TEST_P(RetrievalTest, KeysInSeveralPlacesScoreAsOne) {
   constexpr std::int64_t T = 33, n = 3000, d_r = 64;
   const Operands o(T, n, d_r, DType::bf16, 2.0f);
   ThreadPool pool(3);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   std::vector<float> whole(n), parts(n, -1.0f);
-  retrieval_scores(context, whole.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  retrieval_scores(queue, whole.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
   std::vector<KeyBlock> blocks;
   std::int64_t at = 0;
   for (const std::int64_t rows : {1, 0, 1024, 7, 1500, 468}) {
@@ -95,23 +95,23 @@ TEST_P(RetrievalTest, KeysInSeveralPlacesScoreAsOne) {
     at += rows;
   }
   ASSERT_EQ(at, n);
-  retrieval_scores(context, blocks, o.q.data(), T, DType::bf16, d_r);
+  retrieval_scores(queue, blocks, o.q.data(), T, DType::bf16, d_r);
   ASSERT_TRUE(same_bits(whole.data(), parts.data(), n));
 }
 
 TEST_P(RetrievalTest, KeysOneByOneScoreAsOne) {
   constexpr std::int64_t T = 33, d_r = 36;
   ThreadPool pool(3);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const std::int64_t n : {0, 1, 63, 65, 2500}) {
       const Operands o(T, n, d_r, dtype, 2.0f);
       std::vector<float> whole(static_cast<std::size_t>(n)), single(whole.size(), -1.0f);
-      retrieval_scores(context, whole.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
+      retrieval_scores(queue, whole.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
       std::vector<const std::byte*> keys;
       for (std::int64_t j = n; j-- > 0;)
         keys.push_back(static_cast<const std::byte*>(o.keys.matrix().row(j)));
-      retrieval_scores(context, keys, single.data(), o.q.data(), T, dtype, d_r);
+      retrieval_scores(queue, keys, single.data(), o.q.data(), T, dtype, d_r);
       std::reverse(single.begin(), single.end());
       ASSERT_TRUE(same_bits(whole.data(), single.data(), n)) << n;
     }
@@ -158,7 +158,7 @@ double small_score(const SmallOperands& o, std::int64_t T, std::int64_t j, std::
 
 TEST_P(RetrievalTest, SmallKeysEqualTheMeanOfSigmoids) {
   ThreadPool pool(2);
-  Context context(pool, Numerics::exact);
+  Queue queue(pool, Numerics::exact);
   for (const auto& [T, n, d_r] : {std::tuple{1, 0, 8},
                                   {1, 1, 1},
                                   {1, 65, 64},
@@ -171,7 +171,7 @@ TEST_P(RetrievalTest, SmallKeysEqualTheMeanOfSigmoids) {
     for (const float size : {0.5f, 20.0f}) {
       const SmallOperands o(T, n, d_r, size);
       std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
-      retrieval_scores(context, scores.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
+      retrieval_scores(queue, scores.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
       for (std::int64_t j = 0; j < n; ++j) {
         double largest = 0;
         const double wanted = small_score(o, T, j, d_r, &largest);
@@ -186,7 +186,7 @@ TEST_P(RetrievalTest, BitsOfSmallKeysDependOnTheKeyAlone) {
   constexpr std::int64_t T = 50, n = 1100, d_r = 64;
   const SmallOperands o(T, n, d_r, 2.0f);
   ThreadPool one(1), three(3);
-  Context alone(one, Numerics::exact), shared(three, Numerics::fast);
+  Queue alone(one, Numerics::exact), shared(three, Numerics::fast);
   std::vector<float> a(n), b(n), c(n);
   retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
   std::vector<KeyBlock> blocks;

@@ -111,7 +111,7 @@ TEST_F(ReadOverTest, ChunksAreTriedTheNewestFirst) {
       const Question asked(1);
       const std::unique_ptr<Recall> recall = make_recall(how, given({3, 20}, window_first));
       Attempts& attempts = recall->found()->attempts;
-      recall->plan(context, memory,
+      recall->plan(queue, memory,
                    rule == RecallRule::words ? std::span<const LayerQueries>() : std::span(asked.scout),
                    &prior);
       std::vector<std::int64_t> expected = recall->found()->votes.order();
@@ -123,8 +123,7 @@ TEST_F(ReadOverTest, ChunksAreTriedTheNewestFirst) {
       std::sort(expected.begin() + (rule == RecallRule::oracle ? 2 : 0), expected.end(), std::greater<>());
       if (window_first) {  // an attempt with what stands in the window
         for (std::int64_t l = 0; l < kLayers; ++l) {
-          const LayerRecall layer =
-              recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+          const LayerRecall layer = recall->rows(queue, memory, l, asked.scout[static_cast<std::size_t>(l)]);
           EXPECT_TRUE(layer.rows.empty());
           EXPECT_EQ(layer.short_term, std::vector<std::int64_t>());
         }
@@ -136,8 +135,7 @@ TEST_F(ReadOverTest, ChunksAreTriedTheNewestFirst) {
         std::set<std::int64_t> chunks;
         std::int64_t rows = 0;
         for (std::int64_t l = 0; l < kLayers; ++l) {
-          const LayerRecall layer =
-              recall->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+          const LayerRecall layer = recall->rows(queue, memory, l, asked.scout[static_cast<std::size_t>(l)]);
           for (const RecalledRow& row : layer.rows) chunks.insert(chunk_of(row.birth, K));
           ASSERT_TRUE(layer.short_term);
           for (const std::int64_t birth : *layer.short_term) chunks.insert(chunk_of(birth, K));
@@ -162,12 +160,12 @@ TEST_F(ReadOverTest, BeforeAnythingIsStoredTheWindowComesFirstToo) {
   const std::unique_ptr<Recall> recall = make_recall(how, given({}, true));  // nothing to plan with
   Attempts& attempts = recall->found()->attempts;
   const Question asked(1);
-  const LayerRecall window = recall->rows(context, memory, 0, asked.scout[0]);
+  const LayerRecall window = recall->rows(queue, memory, 0, asked.scout[0]);
   EXPECT_TRUE(window.rows.empty());
   EXPECT_EQ(window.short_term, std::vector<std::int64_t>());
   ASSERT_TRUE(attempts.has_next());
   attempts.next();
-  const LayerRecall rest = recall->rows(context, memory, 0, asked.scout[0]);
+  const LayerRecall rest = recall->rows(queue, memory, 0, asked.scout[0]);
   EXPECT_TRUE(rest.rows.empty());
   EXPECT_EQ(rest.short_term, std::nullopt) << "all of it is read";
   EXPECT_FALSE(attempts.has_next());

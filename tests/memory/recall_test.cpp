@@ -78,13 +78,13 @@ struct Store {
   std::vector<std::vector<RecalledRow>> recall(const RecallPolicy& policy, RecallInput input = {},
                                                const Prior& prior = {}) {
     const auto how = make_recall(policy, std::move(input));
-    how->plan(context, memory,
+    how->plan(queue, memory,
               how->wants_scout() ? std::span<const LayerQueries>(scout) : std::span<const LayerQueries>(),
               prior ? &prior : nullptr);
     if (how->found()) votes = how->found()->votes;
     std::vector<std::vector<RecalledRow>> layers;
     for (std::size_t l = 0; l < scout.size(); ++l)
-      layers.push_back(how->rows(context, memory, static_cast<std::int64_t>(l), scout[l]).rows);
+      layers.push_back(how->rows(queue, memory, static_cast<std::int64_t>(l), scout[l]).rows);
     return layers;
   }
 
@@ -94,7 +94,7 @@ struct Store {
   std::vector<LayerQueries> scout;
   Votes votes;
   ThreadPool threads{1};
-  kernels::Context context{threads, kernels::Numerics::exact};
+  kernels::Queue queue{threads, kernels::Numerics::exact};
 };
 
 Births births_of(const std::vector<RecalledRow>& rows) {
@@ -244,8 +244,7 @@ TEST(Recall, RecordedRowsComeBackEachOnce) {
   Store store(1, {-5, -5, -5, 2});
   const auto rows = [&](const std::unique_ptr<Recall>& how) {
     std::vector<std::uint32_t> ids;
-    for (const RecalledRow& row : how->rows(store.context, store.memory, 0, {}).rows)
-      ids.push_back(row.id.row);
+    for (const RecalledRow& row : how->rows(store.queue, store.memory, 0, {}).rows) ids.push_back(row.id.row);
     return ids;
   };
   EXPECT_EQ(rows(recall_births({{-5, -5, 2, 99}})), (std::vector<std::uint32_t>{0, 1, 3}));
@@ -273,7 +272,7 @@ TEST(Recall, ExpiredRowsAreNotThere) {
     ASSERT_EQ(living.size(), 40u);
     EXPECT_EQ(list_long_term(memory, l).living_births(), living);
     EXPECT_EQ(
-        score_long_term(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]).living_births(),
+        score_long_term(other.queue, memory, l, other.scout[static_cast<std::size_t>(l)]).living_births(),
         living);
     // The forty oldest of those that came last: nothing younger has gone before something older.
     const std::int64_t oldest = *std::min_element(living.begin(), living.end());
@@ -282,12 +281,12 @@ TEST(Recall, ExpiredRowsAreNotThere) {
   for (const RecallRule rule : kRecallRules) {
     const auto how = make_recall({rule}, input_of(rule));
     how->plan(
-        other.context, memory,
+        other.queue, memory,
         how->wants_scout() ? std::span<const LayerQueries>(other.scout) : std::span<const LayerQueries>(),
         nullptr);
     for (std::int64_t l = 0; l < 2; ++l)
       for (const RecalledRow& row :
-           how->rows(other.context, memory, l, other.scout[static_cast<std::size_t>(l)]).rows)
+           how->rows(other.queue, memory, l, other.scout[static_cast<std::size_t>(l)]).rows)
         EXPECT_TRUE(memory.long_term().alive(l, memory.long_term().segments()[row.id.segment], row.id.row));
   }
 }

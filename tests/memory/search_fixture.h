@@ -93,13 +93,13 @@ class SearchTest : public ::testing::Test {
     how.rule = rule;
     const auto recalled = make_recall(how, given(std::move(chunks)));
     const Prior prior = [](std::int64_t chunk) { return static_cast<double>(chunk * 7 % 5); };
-    recalled->plan(context, memory,
+    recalled->plan(queue, memory,
                    recalled->wants_scout() ? std::span<const LayerQueries>(asked.scout)
                                            : std::span<const LayerQueries>(),
                    &prior);
     Result result{.rows = {}, .votes = recalled->found()->votes, .seen = {}};
     for (std::int64_t l = 0; l < kLayers; ++l) {
-      LayerRecall layer = recalled->rows(context, memory, l, asked.scout[static_cast<std::size_t>(l)]);
+      LayerRecall layer = recalled->rows(queue, memory, l, asked.scout[static_cast<std::size_t>(l)]);
       result.rows.push_back(std::move(layer.rows));
       result.seen.push_back(std::move(layer.short_term));
     }
@@ -107,13 +107,13 @@ class SearchTest : public ::testing::Test {
   }
 
   void expect_index_as_anew(const Memory& memory) {
-    const auto index = memory.long_term().chunk_index(context, memory.layout());
-    EXPECT_TRUE(*index == ChunkIndex(context, memory.layout(), memory.long_term(), nullptr))
+    const auto index = memory.long_term().chunk_index(queue, memory.layout());
+    EXPECT_TRUE(*index == ChunkIndex(queue, memory.layout(), memory.long_term(), nullptr))
         << memory.updates() << " updates";
   }
 
   ThreadPool threads{2};
-  kernels::Context context{threads, kernels::Numerics::exact};
+  kernels::Queue queue{threads, kernels::Numerics::exact};
 };
 
 inline constexpr RecallRule kRules[] = {RecallRule::consensus, RecallRule::hybrid, RecallRule::words,

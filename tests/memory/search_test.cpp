@@ -79,14 +79,14 @@ TEST_F(SearchTest, ShortAndLongTermTogetherAreTheExactVoteWithEverythingKept) {
   VoteOptions how;
   how.top = 3;
   how.keep_layers = true;
-  const Votes exact = vote_over_everything(context, memory, asked.scout, how);
+  const Votes exact = vote_over_everything(queue, memory, asked.scout, how);
   const auto order = [](const Votes& votes) { return votes.order(); };
   const Votes all =
-      vote_in_two_levels(context, memory, asked.scout, how, {.keep = kAll, .finish = kAll}, order);
+      vote_in_two_levels(queue, memory, asked.scout, how, {.keep = kAll, .finish = kAll}, order);
   EXPECT_EQ(all.chunks, exact.chunks);
   EXPECT_EQ(all.votes, exact.votes);
   // What stands in short-term memory is never left to an estimate.
-  const Votes few = vote_in_two_levels(context, memory, asked.scout, how,
+  const Votes few = vote_in_two_levels(queue, memory, asked.scout, how,
                                        {.sample = 6, .keep = 4, .finish = 2, .sharpen = 2}, order);
   EXPECT_EQ(few.chunks, exact.chunks);
   EXPECT_NEAR(few[39], exact[39], 0.5);
@@ -252,10 +252,10 @@ TEST_F(SearchTest, IndexFollowsWritesAndExpiry) {
 TEST_F(SearchTest, IndexIsSharedByForksUntilTheyWrite) {
   Memory memory = written(40);
   Memory fork = memory;
-  const auto index = fork.long_term().chunk_index(context, fork.layout());
-  EXPECT_EQ(memory.long_term().chunk_index(context, memory.layout()), index);  // made once
+  const auto index = fork.long_term().chunk_index(queue, fork.layout());
+  EXPECT_EQ(memory.long_term().chunk_index(queue, memory.layout()), index);  // made once
   write(memory, 1, 5);
-  EXPECT_EQ(fork.long_term().chunk_index(context, fork.layout()), index);
+  EXPECT_EQ(fork.long_term().chunk_index(queue, fork.layout()), index);
   write(fork, 2, 9);
   expect_index_as_anew(memory);
   expect_index_as_anew(fork);
@@ -274,9 +274,9 @@ TEST_F(SearchTest, IndexIsSharedByForksUntilTheyWrite) {
 
 TEST_F(SearchTest, IndexBlocksThatStayTheSameAreShared) {
   Memory memory = written(300);
-  const auto before = memory.long_term().chunk_index(context, memory.layout());
+  const auto before = memory.long_term().chunk_index(queue, memory.layout());
   write(memory, 1, 1);
-  const auto after = memory.long_term().chunk_index(context, memory.layout());
+  const auto after = memory.long_term().chunk_index(queue, memory.layout());
   EXPECT_NE(before, after);
   EXPECT_EQ(before->blocks(0).begin()->second, after->blocks(0).begin()->second);
   EXPECT_GT(after->size_bytes(), before->size_bytes());
@@ -286,7 +286,7 @@ TEST_F(SearchTest, IndexOutlastsSegmentsMovedElsewhere) {
   for (const std::int64_t M : {kUnlimited, std::int64_t{150}}) {
     Memory memory = written(200, layout_of(DType::f32, M));
     expect_index_as_anew(memory);
-    const auto before = memory.long_term().chunk_index(context, memory.layout());
+    const auto before = memory.long_term().chunk_index(queue, memory.layout());
     const std::size_t count = memory.long_term().segments().size();
     auto rows = std::make_shared<std::vector<Rows>>(
         memory.long_term().gather(memory.layout(), 0, count, 0, kUnlimited));
@@ -298,7 +298,7 @@ TEST_F(SearchTest, IndexOutlastsSegmentsMovedElsewhere) {
     }
     std::vector<LongTermStore::Replacement> by{{std::make_shared<Segment>(std::move(views), rows), counts}};
     memory.replace_segments(0, count, std::move(by));
-    const bool same = memory.long_term().chunk_index(context, memory.layout()) == before;
+    const bool same = memory.long_term().chunk_index(queue, memory.layout()) == before;
     EXPECT_EQ(same, M == kUnlimited);  // without rows that expired every row keeps its number
     expect_index_as_anew(memory);
     write(memory, 1, 3);

@@ -45,8 +45,8 @@ class FiniteTest : public ::testing::Test {
   void use() {
     const auto weights = load_weights({.model = folder_, .delta = {}});
     ThreadPool pool(1);
-    kernels::Context context(pool, kernels::Numerics::fast);
-    Workspace workspace(weights, context);
+    kernels::Queue queue(pool, kernels::Numerics::fast);
+    Workspace workspace(weights, queue);
     const memory::Layout layout = memory_layout(*weights, {.dtype = DType::bf16, .keep_hidden = false});
     memory::Memory memory = initial_memory(workspace, layout, 1);
     std::vector<TokenId> all(static_cast<std::size_t>(weights->config.vocab));  // so every embedding counts

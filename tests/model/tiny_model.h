@@ -60,8 +60,8 @@ struct TinyModel {
             with_memory_in(layers, load_weights({.model = std::string(MPLUS_TEST_DATA "/golden/") + folder,
                                                  .delta = {}})))),
         pool(threads),
-        context(pool, kernels::Numerics::exact),
-        workspace(weights, context),
+        queue(pool, kernels::Numerics::exact),
+        workspace(weights, queue),
         layout(memory_layout(*weights, options)) {}
 
   memory::Memory memory(std::uint64_t seed = 1) { return initial_memory(workspace, layout, seed); }
@@ -77,7 +77,7 @@ struct TinyModel {
 
   std::shared_ptr<const Weights> weights;
   ThreadPool pool;
-  kernels::Context context;
+  kernels::Queue queue;
   Workspace workspace;
   memory::Layout layout;
 };

@@ -77,8 +77,8 @@ TEST(TrainVector, CosinesAreThoseTheEngineRecallsBy) {
 
   const auto weights = model::load_weights({.model = files.base(), .delta = delta});
   ThreadPool threads(1);
-  kernels::Context context(threads, kernels::Numerics::exact);
-  model::Workspace workspace(weights, context);
+  kernels::Queue queue(threads, kernels::Numerics::exact);
+  model::Workspace workspace(weights, queue);
   const memory::Layout layout = model::memory_layout(*weights, {.dtype = DType::f32});
   const memory::Memory memory = memory_of(layout, projected.keys);
   model::AttentionCache cache(L, workspace.kv_shape());

@@ -57,7 +57,7 @@ double gemm_flops(engine::Engine& engine, std::int64_t rows) {
   const AlignedVector<float> x(static_cast<std::size_t>(rows * w.cols), 0.5f);
   AlignedVector<float> out(static_cast<std::size_t>(rows * w.rows));
   const auto product = [&] {
-    kernels::linear(engine.context(), out.data(), x.data(), rows, w, {.rows = kernels::Rows::batched});
+    kernels::linear(engine.queue(), out.data(), x.data(), rows, w, {.rows = kernels::Rows::batched});
   };
   product();  // buffers are made, pages touched
   double best = 0;

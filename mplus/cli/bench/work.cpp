@@ -192,8 +192,8 @@ QuestionSeconds question_seconds(engine::Session& session, std::int64_t tokens, 
     cache.reserve(1 + engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
     double planned = 0;
     engine::Work scouting = engine::Scout{
-        .item = item, .plan = [&](kernels::Context& context, std::span<const memory::LayerQueries> states) {
-          planned = seconds_of([&] { recall->plan(context, session.memory(), states, nullptr); });
+        .item = item, .plan = [&](kernels::Queue& queue, std::span<const memory::LayerQueries> states) {
+          planned = seconds_of([&] { recall->plan(queue, session.memory(), states, nullptr); });
         }};
     const double asked = seconds_of([&] { engine.runner().finish({&scouting, 1}); }) - planned;
     engine::Prefill block;
@@ -222,9 +222,9 @@ Spread recall_seconds(engine::Engine& engine, std::int64_t rows, std::int64_t qu
   for (int i = 0; i <= repetitions; ++i) {
     const double took = seconds_of([&] {
       const auto recall = consensus(engine);
-      recall->plan(engine.context(), memory, scout, nullptr);
+      recall->plan(engine.queue(), memory, scout, nullptr);
       for (const std::int64_t l : remembering)
-        recall->rows(engine.context(), memory, l, scout[static_cast<std::size_t>(l)]);
+        recall->rows(engine.queue(), memory, l, scout[static_cast<std::size_t>(l)]);
     });
     if (i > 0) seconds.push_back(took);
   }

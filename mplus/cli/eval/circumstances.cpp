@@ -8,7 +8,7 @@
 
 #include "mplus/cli/commit.h"
 #include "mplus/engine/locate.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::cli {
 namespace {

@@ -97,7 +97,7 @@ ReadRun run_read(GoldenModel& model, const ReadRequest& request) {
   taps.queries = [&](std::int64_t l, const memory::LayerQueries& queries) {
     if (request.memory)
       run.scores[static_cast<std::size_t>(l)] =
-          memory::score_long_term(w.context(), *request.memory, l, queries).living_scores();
+          memory::score_long_term(w.queue(), *request.memory, l, queries).living_scores();
   };
   std::vector<float>* to = &run.logits;
   std::vector<float> last;

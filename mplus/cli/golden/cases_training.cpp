@@ -17,11 +17,11 @@ namespace {
 class PrefixRecall final : public memory::Recall {
  public:
   explicit PrefixRecall(std::vector<std::int64_t> lengths) : lengths_(std::move(lengths)) {}
-  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+  memory::LayerRecall rows(kernels::Queue& queue, const memory::Memory& memory, std::int64_t layer,
                            const memory::LayerQueries& queries) override {
     memory::LayerQueries prefix = queries;
     prefix.T = std::min(prefix.T, lengths_.at(static_cast<std::size_t>(layer)));
-    return best_->rows(context, memory, layer, prefix);
+    return best_->rows(queue, memory, layer, prefix);
   }
 
  private:
@@ -45,7 +45,7 @@ std::vector<float> probabilities(model::Workspace& w, const model::RetrieverHead
                            query, kRows);
   model::retriever_project(w, {k.data(), DType::f32, {n, d_r}}, {norm_memory.data(), DType::f32, {n, d}}, key,
                            kRows);
-  kernels::retrieval_scores(w.context(), p.data(), q.data(), T, k.data(), DType::f32, n, d_r);
+  kernels::retrieval_scores(w.queue(), p.data(), q.data(), T, k.data(), DType::f32, n, d_r);
   return p;
 }
 
@@ -94,12 +94,12 @@ void check_retriever_run(GoldenModel& model, const CaseFolder& folder, const Jso
   for (std::size_t l = 0; l < inputs.size(); ++l) {
     const model::Layer& layer = model.weights().layers[l];
     std::vector<float> norm_query(static_cast<std::size_t>(lengths[l] * d));
-    kernels::rms_norm(w.context(), Tensor(norm_query.data(), DType::f32, {lengths[l], d}),
+    kernels::rms_norm(w.queue(), Tensor(norm_query.data(), DType::f32, {lengths[l], d}),
                       ConstTensor(inputs[l].data(), DType::f32, {lengths[l], d}), layer.attention_norm,
                       model.weights().config.norm_epsilon);
     const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
     std::vector<float> norm_memory(static_cast<std::size_t>(slots.n * d));
-    kernels::rms_norm(w.context(), Tensor(norm_memory.data(), DType::f32, {slots.n, d}),
+    kernels::rms_norm(w.queue(), Tensor(norm_memory.data(), DType::f32, {slots.n, d}),
                       ConstTensor(slots.hidden, DType::f32, {slots.n, d}), layer.attention_norm,
                       model.weights().config.norm_epsilon);
     const auto expect = [&](const char* what, std::span<const float> found, const char* kind) {

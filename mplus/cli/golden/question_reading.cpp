@@ -36,17 +36,17 @@ class WatchedRecall final : public memory::Recall {
       : rule_(std::move(rule)), given_(given.empty() ? nullptr : memory::recall_births(given)) {}
 
   bool wants_scout() const override { return rule_->wants_scout(); }
-  void plan(kernels::Context& context, const memory::Memory& memory,
-            std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
-    rule_->plan(context, memory, scout, prior);
+  void plan(kernels::Queue& queue, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
+            const memory::Prior* prior) override {
+    rule_->plan(queue, memory, scout, prior);
   }
-  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+  memory::LayerRecall rows(kernels::Queue& queue, const memory::Memory& memory, std::int64_t layer,
                            const memory::LayerQueries& queries) override {
-    memory::LayerRecall own = rule_->rows(context, memory, layer, queries);
+    memory::LayerRecall own = rule_->rows(queue, memory, layer, queries);
     Births& births = recalled.at(static_cast<std::size_t>(layer));
     for (const memory::RecalledRow& row : own.rows) births.push_back(row.birth);
     seen.at(static_cast<std::size_t>(layer)) = own.short_term.value_or(Births());
-    return given_ ? given_->rows(context, memory, layer, queries) : own;
+    return given_ ? given_->rows(queue, memory, layer, queries) : own;
   }
   memory::FoundChunks* found() override { return rule_->found(); }
 
@@ -107,11 +107,11 @@ class Reader {
   // The question alone scouts: the answer is not known when it is asked.
   void plan() {
     const memory::Prior prior = [](std::int64_t chunk) { return static_cast<double>((7 * chunk + 3) % 5); };
-    finish(engine::Scout{
-        .item = asking(question_.asks()),
-        .plan = [&](kernels::Context& context, std::span<const memory::LayerQueries> states) {
-          recall_.plan(context, memory_, states, way_.policy.rule == RecallRule::hybrid ? &prior : nullptr);
-        }});
+    finish(engine::Scout{.item = asking(question_.asks()),
+                         .plan = [&](kernels::Queue& queue, std::span<const memory::LayerQueries> states) {
+                           recall_.plan(queue, memory_, states,
+                                        way_.policy.rule == RecallRule::hybrid ? &prior : nullptr);
+                         }});
     for (std::int64_t i = 0; i < way_.attempt; ++i) recall_.found()->attempts.next();
   }
 

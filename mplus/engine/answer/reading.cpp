@@ -88,13 +88,13 @@ Steps<> Reading::plan(Prompt prompt) {
   scout.item.scouts_begin = prompt.scouts_begin;
   scout.item.scouts_end = prompt.scouts_end;
   scout.item.stop = options_->cancel.flag;
-  scout.plan = [=, this](kernels::Context& context, std::span<const memory::LayerQueries> states) {
+  scout.plan = [=, this](kernels::Queue& queue, std::span<const memory::LayerQueries> states) {
     const memory::Prior* prior = options_->prior ? &options_->prior : nullptr;
     using Scouts = std::span<const memory::LayerQueries>;
-    if (plan_recall) recall_->plan(context, *memory_, scout_for_recall ? states : Scouts(), prior);
+    if (plan_recall) recall_->plan(queue, *memory_, scout_for_recall ? states : Scouts(), prior);
     if (scout_for_why)
       rank(
-          context, states,
+          queue, states,
           plan_recall && recall_->found() ? recall_->found()->scores : std::span<const memory::ScoredRows>());
   };
   Work work = std::move(scout);
@@ -102,16 +102,16 @@ Steps<> Reading::plan(Prompt prompt) {
 }
 
 // Over short- and long-term rows together, so that what is still in short-term memory shows, too.
-void Reading::rank(kernels::Context& context, std::span<const memory::LayerQueries> scout,
+void Reading::rank(kernels::Queue& queue, std::span<const memory::LayerQueries> scout,
                    std::span<const memory::ScoredRows> long_term) {
   memory::VoteOptions how = engine_->vote_options();
   how.keep_layers = options_->why;
   if (long_term.empty() && memory::in_two_levels(*memory_, policy_.search)) {
     ranking_.votes =
-        memory::vote_in_two_levels(context, *memory_, scout, how, policy_.search,
+        memory::vote_in_two_levels(queue, *memory_, scout, how, policy_.search,
                                    [&](const memory::Votes& votes) { return totals_of(votes).order(); });
   } else {
-    ranking_.votes = memory::vote_over_everything(context, *memory_, scout, how, long_term);
+    ranking_.votes = memory::vote_over_everything(queue, *memory_, scout, how, long_term);
   }
   ranking_.totals = totals_of(ranking_.votes);
 }

@@ -60,7 +60,7 @@ class Reading {
   RecallRule chosen_rule() const;
   std::vector<std::int64_t> blocks(const Prompt& prompt) const;  // their lengths
   void note_recalled();
-  void rank(kernels::Context& context, std::span<const memory::LayerQueries> scout,
+  void rank(kernels::Queue& queue, std::span<const memory::LayerQueries> scout,
             std::span<const memory::ScoredRows> long_term);
   memory::Votes totals_of(memory::Votes votes) const;  // with words, where the rule has them
   model::ReadItem item(std::span<const io::TokenId> tokens);

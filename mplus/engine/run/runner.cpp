@@ -46,8 +46,8 @@ model::Adapter adapter_of(const model::ReadItem& item) {
 Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOptions& options)
     : options_(options),
       pool_(options.threads > 0 ? options.threads : default_thread_count()),
-      context_(pool_, options.numerics, options.device),
-      workspace_(std::move(weights), context_, options.rope) {}
+      queue_(pool_, options.numerics, options.device),
+      workspace_(std::move(weights), queue_, options.rope) {}
 
 void Runner::step(std::span<WorkItem> items) {
   reads_.clear();
@@ -131,7 +131,7 @@ void Runner::read(std::span<WorkItem* const> items) {
 
 void Runner::plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states) {
   report(item, [&] {
-    if (work.plan) work.plan(context_, states);
+    if (work.plan) work.plan(queue_, states);
   });
 }
 

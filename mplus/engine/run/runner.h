@@ -1,4 +1,4 @@
-// Does the work of many sessions, step by step. A Runner owns what passes run in: threads, context,
+// Does the work of many sessions, step by step. A Runner owns what passes run in: threads, queue,
 // workspace. One thread at a time; sessions whose work it does belong to the same weights.
 //
 // A step takes one piece of work from each of any number of sessions, kinds mixed, and does it in as few
@@ -47,7 +47,7 @@ class Runner {
   std::int64_t read_passes() const { return read_passes_; }  // so far
 
   model::Workspace& workspace() { return workspace_; }
-  kernels::Context& context() { return context_; }
+  kernels::Queue& queue() { return queue_; }
 
  private:
   void read_in_passes(std::span<WorkItem* const> items);  // of one adapter
@@ -60,7 +60,7 @@ class Runner {
 
   RunnerOptions options_;
   ThreadPool pool_;
-  kernels::Context context_;
+  kernels::Queue queue_;
   model::Workspace workspace_;
   std::int64_t read_passes_ = 0;
   // Reused, so that a step of decodes allocates nothing.

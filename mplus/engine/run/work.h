@@ -70,7 +70,7 @@ struct Write {
 struct Scout {
   model::ReadItem item;
   bool pass = true;
-  std::function<void(kernels::Context&, std::span<const memory::LayerQueries>)> plan;
+  std::function<void(kernels::Queue&, std::span<const memory::LayerQueries>)> plan;
 };
 
 using TokenLogits = std::function<void(std::int64_t token, std::span<const float> logits)>;

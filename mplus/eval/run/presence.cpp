@@ -23,22 +23,22 @@ class ObservedRecall final : public memory::Recall {
 
   bool wants_scout() const override { return inner_->wants_scout(); }
 
-  void plan(kernels::Context& context, const memory::Memory& memory,
-            std::span<const memory::LayerQueries> scout, const memory::Prior* prior) override {
-    inner_->plan(context, memory, scout, prior);
+  void plan(kernels::Queue& queue, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
+            const memory::Prior* prior) override {
+    inner_->plan(queue, memory, scout, prior);
     if (!seen_.want_rank || (scout.empty() && !prior)) return;
     memory::Votes votes = scout.empty()
                               ? no_opinion(memory)
-                              : memory::vote_over_everything(context, memory, scout, options_, scores());
+                              : memory::vote_over_everything(queue, memory, scout, options_, scores());
     if (prior) votes = memory::with_prior(std::move(votes), *prior, 1);
     const std::vector<std::int64_t> order = votes.order();
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
       if (seen_.is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
   }
 
-  memory::LayerRecall rows(kernels::Context& context, const memory::Memory& memory, std::int64_t layer,
+  memory::LayerRecall rows(kernels::Queue& queue, const memory::Memory& memory, std::int64_t layer,
                            const memory::LayerQueries& queries) override {
-    memory::LayerRecall recall = inner_->rows(context, memory, layer, queries);
+    memory::LayerRecall recall = inner_->rows(queue, memory, layer, queries);
     births_.resize(static_cast<std::size_t>(memory.layout().remembering_layers()));
     std::vector<std::int64_t>& births =
         births_[static_cast<std::size_t>(memory.layout().remembering.place(layer))];

@@ -52,11 +52,11 @@ void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows 
   const std::vector<float> scales(static_cast<std::size_t>(outputs), 0.01f);
   const auto x = ramp(T * inputs);
   AlignedVector<float> out(static_cast<std::size_t>(T * outputs));
-  Context context(pool(), numerics);
+  Queue queue(pool(), numerics);
   std::int64_t copy = 0;
   for ([[maybe_unused]] auto _ : state) {
     const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data()};
-    linear(context, out.data(), x.data(), T, w, {.rows = rows});
+    linear(queue, out.data(), x.data(), T, w, {.rows = rows});
     benchmark::DoNotOptimize(out.data());
     copy = (copy + 1) % copies;
   }
@@ -70,11 +70,11 @@ void bench_attend(benchmark::State& state) {
   auto keys = ramp(layer * layers), values = ramp(layer * layers);
   const auto q = ramp(T * shape.heads * shape.head_size);
   AlignedVector<float> out(q.size());
-  Context context(pool(), Numerics::exact);
+  Queue queue(pool(), Numerics::exact);
   std::int64_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
     const KvCache cache{keys.data() + at * layer, values.data() + at * layer, rows, rows};
-    attend(context, out.data(), q.data(), T, cache, shape);
+    attend(queue, out.data(), q.data(), T, cache, shape);
     benchmark::DoNotOptimize(out.data());
     at = (at + 1) % layers;
   }
@@ -88,9 +88,9 @@ void bench_retrieval(benchmark::State& state, DType dtype) {
   const auto q = ramp(T * d_r);
   const auto keys = weight_bytes(dtype, n, d_r);
   std::vector<float> scores(static_cast<std::size_t>(n));
-  Context context(pool(), Numerics::exact);
+  Queue queue(pool(), Numerics::exact);
   for ([[maybe_unused]] auto _ : state) {
-    retrieval_scores(context, scores.data(), q.data(), T, keys.data(), dtype, n, d_r);
+    retrieval_scores(queue, scores.data(), q.data(), T, keys.data(), dtype, n, d_r);
     benchmark::DoNotOptimize(scores.data());
   }
   rates(state, 2.0 * static_cast<double>(T * n * d_r), static_cast<double>(keys.size()));

@@ -29,21 +29,21 @@ class CpuBackend final : public Backend {
     return {::operator new (size_bytes, std::align_val_t{kAlignment}), size_bytes, Device(), release};
   }
 
-  void copy(Context&, Tensor out, ConstTensor in) const override {
+  void copy(Queue&, Tensor out, ConstTensor in) const override {
     const bool matrix = out.dimensions == 2;
     if (out.contiguous() && in.contiguous()) return copy_row(out, in);
     for (std::int64_t r = 0; matrix && r < out.size(0); ++r) copy_row(out.row(r), in.row(r));
   }
 
-  void fill(Context&, Tensor out, float value) const override {
+  void fill(Queue&, Tensor out, float value) const override {
     std::fill_n(out.on_host<float>(), out.elements(), value);
   }
 
-  bool all_finite(Context&, ConstTensor x) const override {
+  bool all_finite(Queue&, ConstTensor x) const override {
     return mplus::all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())});
   }
 
-  void embed(Context&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {
+  void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {
     float* row = out.on_host<float>();
     for (const std::int32_t id : ids) {
       dequantise_row(row, table, id);
@@ -51,35 +51,31 @@ class CpuBackend final : public Backend {
     }
   }
 
-  void linear(Context& context, ConstTensor x, std::span<const LinearOutput> outputs) const override {
+  void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override {
     Product products[kMostProducts];
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       products[i] = {outputs[i].out.on_host<float>(), outputs[i].w, outputs[i].options};
       products[i].options.out_stride = outputs[i].out.stride(0);
     }
-    kernels::linear(context, x.on_host<float>(), x.size(0), {products, outputs.size()});
+    kernels::linear(queue, x.on_host<float>(), x.size(0), {products, outputs.size()});
   }
 
-  void rms_norm(Context& context, Tensor out, ConstTensor x, ConstTensor weight,
-                float epsilon) const override {
-    kernels::rms_norm(context, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
+  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override {
+    kernels::rms_norm(queue, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
                       x.size(1), epsilon);
   }
 
-  void swiglu(Context& context, Tensor out, ConstTensor gate, ConstTensor up) const override {
-    kernels::swiglu(context, out.on_host<float>(), gate.on_host<float>(), up.on_host<float>(),
-                    out.elements());
+  void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override {
+    kernels::swiglu(queue, out.on_host<float>(), gate.on_host<float>(), up.on_host<float>(), out.elements());
   }
 
-  void silu(Context& context, Tensor x) const override {
-    kernels::silu(context, x.on_host<float>(), x.elements());
+  void silu(Queue& queue, Tensor x) const override { kernels::silu(queue, x.on_host<float>(), x.elements()); }
+
+  void add_row(Queue& queue, Tensor x, ConstTensor row) const override {
+    kernels::add_row(queue, x.on_host<float>(), row.on_host<float>(), x.size(0), x.size(1));
   }
 
-  void add_row(Context& context, Tensor x, ConstTensor row) const override {
-    kernels::add_row(context, x.on_host<float>(), row.on_host<float>(), x.size(0), x.size(1));
-  }
-
-  void pooling_shares(Context&, Tensor to, ConstTensor x, ConstTensor vector) const override {
+  void pooling_shares(Queue&, Tensor to, ConstTensor x, ConstTensor vector) const override {
     const std::int64_t T = x.size(0), d = x.size(1);
     float* shares = to.on_host<float>();
     const float *rows = x.on_host<float>(), *v = vector.on_host<float>();
@@ -90,8 +86,8 @@ class CpuBackend final : public Backend {
     for (std::int64_t t = 0; t < T; ++t) shares[t] /= sum;
   }
 
-  void rope(Context& context, Tensor x, const RopeTable& angles, std::int64_t first_position) const override {
-    kernels::rope(context, x.on_host<float>(), x.size(0), x.size(1) / (2 * angles.half()), angles,
+  void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) const override {
+    kernels::rope(queue, x.on_host<float>(), x.size(0), x.size(1) / (2 * angles.half()), angles,
                   first_position, x.stride(0));
   }
 

@@ -88,12 +88,12 @@ ChunkIndex::Block make_block(const Layout& layout, const LongTermStore& store, s
 
 }  // namespace
 
-ChunkIndex::ChunkIndex(kernels::Context& context, const Layout& layout, const LongTermStore& store,
+ChunkIndex::ChunkIndex(kernels::Queue& queue, const Layout& layout, const LongTermStore& store,
                        const ChunkIndex* former)
     : layers_(static_cast<std::size_t>(layout.layers)) {
   for (const SegmentUse& use : store.segments())  // may throw, so not below
     for (std::int64_t l = 0; l < layout.layers; ++l) use.segment->touch(l, SegmentPart::retriever_keys);
-  context.pool().run(layout.layers, [&](std::int64_t l, int) {
+  queue.pool().run(layout.layers, [&](std::int64_t l, int) {
     const auto at = static_cast<std::size_t>(l);
     layers_[at] = make_layer(layout, store, l, former ? &former->layers_[at] : nullptr);
   });

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/memory/long_term.h"
 
 namespace mplus::memory {
@@ -38,7 +38,7 @@ class ChunkIndex {
 
   // Of the store as it stands. `former`: null, or an index of the same store at an earlier time, since when
   // rows were only added or have expired.
-  ChunkIndex(kernels::Context& context, const Layout& layout, const LongTermStore& store,
+  ChunkIndex(kernels::Queue& queue, const Layout& layout, const LongTermStore& store,
              const ChunkIndex* former);
 
   bool is_of(const LongTermStore& store) const;  // nothing was added, nothing has expired since

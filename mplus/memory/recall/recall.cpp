@@ -10,14 +10,12 @@ namespace {
 
 class NoRecall final : public Recall {
  public:
-  LayerRecall rows(kernels::Context&, const Memory&, std::int64_t, const LayerQueries&) override {
-    return {};
-  }
+  LayerRecall rows(kernels::Queue&, const Memory&, std::int64_t, const LayerQueries&) override { return {}; }
 };
 
 }  // namespace
 
-void Recall::plan(kernels::Context&, const Memory&, std::span<const LayerQueries>, const Prior*) {}
+void Recall::plan(kernels::Queue&, const Memory&, std::span<const LayerQueries>, const Prior*) {}
 
 std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> numbers) {
   std::vector<RecalledRow> rows;

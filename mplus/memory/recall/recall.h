@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mplus/core/recall_policy.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/found_chunks.h"
 #include "mplus/memory/recall/scores.h"
@@ -32,10 +32,10 @@ class Recall {
 
   virtual bool wants_scout() const { return false; }
   // `scout`: of every layer, or empty if none is wanted. `prior`: null if there is none.
-  virtual void plan(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
+  virtual void plan(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
                     const Prior* prior);
   // Not called in a layer without a retriever.
-  virtual LayerRecall rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
+  virtual LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) = 0;
   // Of a rule that puts chunks in order; null otherwise.
   virtual FoundChunks* found() { return nullptr; }

@@ -81,7 +81,7 @@ std::vector<float> ScoredRows::living_scores() const {
   return living;
 }
 
-ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = room_for(memory, layer);
@@ -94,18 +94,18 @@ ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std:
     (rows.format == RowFormat::plain ? plain : small).push_back({rows.key, scores, rows.n});
     scores += rows.n;
   }
-  kernels::retrieval_scores(context, plain, queries.retriever, queries.T, layout.dtype, layout.retriever);
-  kernels::retrieval_scores(context, small, queries.retriever, queries.T, DType::i8, layout.retriever);
+  kernels::retrieval_scores(queue, plain, queries.retriever, queries.T, layout.dtype, layout.retriever);
+  kernels::retrieval_scores(queue, small, queries.retriever, queries.T, DType::i8, layout.retriever);
   mark_expired(result, memory, layer);
   return result;
 }
 
-ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+ScoredRows score_short_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                             const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = list_short_term(memory, layer);
   const RowsView rows = memory.short_term(layer);
-  kernels::retrieval_scores(context, result.values.get(), queries.retriever, queries.T, rows.key,
+  kernels::retrieval_scores(queue, result.values.get(), queries.retriever, queries.T, rows.key,
                             memory.layout().dtype, rows.n, memory.layout().retriever);
   return result;
 }
@@ -155,20 +155,19 @@ ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const L
   return result;
 }
 
-Votes vote_over_everything(kernels::Context& context, const Memory& memory,
-                           std::span<const LayerQueries> scout, const VoteOptions& options,
-                           std::span<const ScoredRows> long_term) {
+Votes vote_over_everything(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
+                           const VoteOptions& options, std::span<const ScoredRows> long_term) {
   MPLUS_CHECK(long_term.empty() || long_term.size() == scout.size(), "scores of {} layers of {}",
               long_term.size(), scout.size());
   std::vector<ScoredRows> older(scout.size()), recent(scout.size());
   std::vector<LayerScores> all(scout.size());
   for (std::size_t l = 0; l < scout.size(); ++l) {
     const auto layer = static_cast<std::int64_t>(l);
-    if (long_term.empty()) older[l] = score_long_term(context, memory, layer, scout[l]);
-    recent[l] = score_short_term(context, memory, layer, scout[l]);
+    if (long_term.empty()) older[l] = score_long_term(queue, memory, layer, scout[l]);
+    recent[l] = score_short_term(queue, memory, layer, scout[l]);
     all[l] = joined(long_term.empty() ? older[l] : long_term[l], recent[l]);
   }
-  return vote(all, memory.layout().K, memory.updates() - 1, options, &context);
+  return vote(all, memory.layout().K, memory.updates() - 1, options, &queue);
 }
 
 }  // namespace mplus::memory

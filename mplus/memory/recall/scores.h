@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/vote.h"
 
@@ -44,9 +44,9 @@ struct ScoredRows {
   std::vector<float> living_scores() const;
 };
 
-ScoredRows score_long_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries);
-ScoredRows score_short_term(kernels::Context& context, const Memory& memory, std::int64_t layer,
+ScoredRows score_short_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                             const LayerQueries& queries);
 // Every living row with score 0.
 ScoredRows list_long_term(const Memory& memory, std::int64_t layer);
@@ -59,8 +59,7 @@ ScoredRows attention_long_term(const Memory& memory, std::int64_t layer, const L
 
 // The vote over short- and long-term rows together: what is shown to people. `long_term`: scores of the
 // long-term rows where they are known already, else empty.
-Votes vote_over_everything(kernels::Context& context, const Memory& memory,
-                           std::span<const LayerQueries> scout, const VoteOptions& options = {},
-                           std::span<const ScoredRows> long_term = {});
+Votes vote_over_everything(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
+                           const VoteOptions& options = {}, std::span<const ScoredRows> long_term = {});
 
 }  // namespace mplus::memory

@@ -63,14 +63,14 @@ bool in_two_levels(const Memory& memory, const SearchOptions& options) {
   return false;
 }
 
-TwoLevelSearch::TwoLevelSearch(kernels::Context& context, const Memory& memory,
+TwoLevelSearch::TwoLevelSearch(kernels::Queue& queue, const Memory& memory,
                                std::span<const LayerQueries> scout, const VoteOptions& vote,
                                std::span<const LayerScores> recent)
-    : context_(context),
+    : queue_(queue),
       memory_(memory),
       scout_(scout),
       vote_(vote),
-      index_(memory.long_term().chunk_index(context, memory.layout())),
+      index_(memory.long_term().chunk_index(queue, memory.layout())),
       slots_(memory.layout().K, memory.updates() - 1),
       layers_(static_cast<std::size_t>(memory.layout().layers)) {
   // Files that back a segment since the index was made: throws if one is damaged.
@@ -103,7 +103,7 @@ void TwoLevelSearch::find_chunks(std::span<const LayerScores> recent) {
   for (const LayerScores& layer : recent)
     for (const ScorePiece& piece : layer.pieces) slots_.add(piece.births);
   chosen_.assign(slots_.size(), false);
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+  queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     Layer& layer = layers_[l];
     layer.places.resize(slots_.size());
@@ -133,11 +133,11 @@ void TwoLevelSearch::estimate() {
       next += block->counts.size();
     }
     if (!scout_.empty())
-      kernels::retrieval_scores(context_, keys, scout_[l].retriever, scout_[l].T,
+      kernels::retrieval_scores(queue_, keys, scout_[l].retriever, scout_[l].T,
                                 layout.long_term == RowFormat::plain ? layout.dtype : DType::i8,
                                 layout.retriever);
   }
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+  queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     if (!takes_part(l)) return;
     const float* score = scores[l].data();
@@ -168,7 +168,7 @@ TwoLevelSearch::Keys TwoLevelSearch::keys_of(std::int64_t layer, std::span<const
 void TwoLevelSearch::score_keys(std::size_t l, const Keys& keys, float* scores) const {
   const Layout& layout = memory_.layout();
   const auto run = [&](std::span<const std::byte* const> some, float* to, DType dtype) {
-    kernels::retrieval_scores(context_, some, to, scout_[l].retriever, scout_[l].T, dtype, layout.retriever);
+    kernels::retrieval_scores(queue_, some, to, scout_[l].retriever, scout_[l].T, dtype, layout.retriever);
   };
   if (keys.small.empty()) return run(keys.plain, scores, layout.dtype);
   if (keys.plain.empty()) return run(keys.small, scores, DType::i8);
@@ -197,7 +197,7 @@ std::span<const TwoLevelSearch::RecentRow> TwoLevelSearch::recent_of(const Layer
 
 void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
   std::vector<Keys> keys(layers_.size());
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+  queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     std::erase_if(slots[l], [&](std::size_t slot) { return !std::isnan(layers_[l].exact[slot]); });
     std::sort(slots[l].begin(), slots[l].end());  // oldest first: rows lie in that order, more or less
@@ -209,7 +209,7 @@ void TwoLevelSearch::score(std::vector<std::vector<std::size_t>> slots) {
     layer.scores.resize(before + keys[l].size(), 0.0f);
     if (!scout_.empty() && keys[l].size() > 0) score_keys(l, keys[l], layer.scores.data() + before);
   }
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+  queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     Layer& layer = layers_[l];
     std::size_t next = layer.scores.size() - keys[l].size();
@@ -382,7 +382,7 @@ void TwoLevelSearch::run(const SearchOptions& options, const Order& order) {
 
 std::vector<EstimateFit> TwoLevelSearch::fits() const {
   std::vector<EstimateFit> fits(layers_.size());
-  context_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
+  queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
     const Layer& layer = layers_[l];
     std::vector<std::size_t> sample;
@@ -422,16 +422,16 @@ Votes TwoLevelSearch::votes(std::vector<EstimateFit> fits) const {
   return votes;
 }
 
-Votes vote_in_two_levels(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
+Votes vote_in_two_levels(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
                          const VoteOptions& vote, const SearchOptions& search,
                          const TwoLevelSearch::Order& order) {
   std::vector<ScoredRows> recent(scout.size());
   std::vector<LayerScores> views(scout.size());
   for (std::size_t l = 0; l < scout.size(); ++l) {
-    recent[l] = score_short_term(context, memory, static_cast<std::int64_t>(l), scout[l]);
+    recent[l] = score_short_term(queue, memory, static_cast<std::int64_t>(l), scout[l]);
     views[l] = recent[l].scores;
   }
-  TwoLevelSearch found(context, memory, scout, vote, views);
+  TwoLevelSearch found(queue, memory, scout, vote, views);
   found.run(search, order);
   return found.votes();
 }

@@ -32,7 +32,7 @@ class TwoLevelSearch {
 
   // `scout`: of every layer, or empty: then every row scores 0. `recent`: scores of other rows that take part
   // ([L], short-term rows), or empty; what chunks they belong to is scored exactly.
-  TwoLevelSearch(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
+  TwoLevelSearch(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
                  const VoteOptions& vote, std::span<const LayerScores> recent = {});
 
   // Scores what the options say, and as many chunks more as it takes for K0 rows in every layer.
@@ -97,7 +97,7 @@ class TwoLevelSearch {
   std::vector<EstimateFit> fits() const;
   Votes votes(std::vector<EstimateFit> fits) const;
 
-  kernels::Context& context_;
+  kernels::Queue& queue_;
   const Memory& memory_;
   std::span<const LayerQueries> scout_;
   VoteOptions vote_;
@@ -109,7 +109,7 @@ class TwoLevelSearch {
 };
 
 // The vote over short- and long-term rows together (vote_over_everything), in two levels.
-Votes vote_in_two_levels(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
+Votes vote_in_two_levels(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
                          const VoteOptions& vote, const SearchOptions& search,
                          const TwoLevelSearch::Order& order);
 

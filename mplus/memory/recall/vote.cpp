@@ -119,7 +119,7 @@ double Votes::deviation() const {
 }
 
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
-           const VoteOptions& options, kernels::Context* context) {
+           const VoteOptions& options, kernels::Queue* queue) {
   MPLUS_CHECK(options.layer_weights.empty() || options.layer_weights.size() == layers.size(),
               "{} weights for {} layers", options.layer_weights.size(), layers.size());
   ChunkSlots slots(K, newest_chunk);
@@ -134,8 +134,8 @@ Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t new
     scores[index(l)] = chunk_scores(layers[index(l)], slots, options.top);
     standardise(scores[index(l)], spread_of(scores[index(l)]));
   };
-  if (context) {
-    kernels::parallel(*context, std::ssize(layers), rows, one_layer);
+  if (queue) {
+    kernels::parallel(*queue, std::ssize(layers), rows, one_layer);
   } else {
     for (std::int64_t l = 0; l < std::ssize(layers); ++l) one_layer(l, 0);
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mplus/core/recall_policy.h"
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::memory {
 
@@ -53,10 +53,10 @@ struct Votes {
   std::vector<std::int64_t> leaders(double margin) const;
 };
 
-// Updates up to `newest_chunk` are listed even when no layer holds them. With a context its threads share
+// Updates up to `newest_chunk` are listed even when no layer holds them. With a queue its threads share
 // the work.
 Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t newest_chunk,
-           const VoteOptions& options = {}, kernels::Context* context = nullptr);
+           const VoteOptions& options = {}, kernels::Queue* queue = nullptr);
 
 // total(u) = standardised vote(u) + weight · standardised prior(u), both over the chunks held. Chunks that
 // are not held keep vote 0.

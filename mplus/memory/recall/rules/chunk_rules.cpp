@@ -20,28 +20,27 @@ class ChunkRecall final : public Recall {
 
   bool wants_scout() const override { return policy_.rule != RecallRule::words; }
 
-  void plan(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout,
+  void plan(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
             const Prior* prior) override {
     MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
                 scout.size());
-    score_recent(context, memory, scout);
+    score_recent(queue, memory, scout);
     if (policy_.rule != RecallRule::vector && in_two_levels(memory, policy_.search)) {
       std::vector<LayerScores> recent;
       for (const ScoredRows& rows : recent_) recent.push_back(rows.scores);
-      search_.emplace(context, memory, scout, vote_, recent);
+      search_.emplace(queue, memory, scout, vote_, recent);
       search_->run(policy_.search, [&](const Votes& votes) { return order_of(with_words(votes, prior)); });
       found_.votes = with_words(search_->votes(), prior);
     } else {
-      score(context, memory, scout);
-      found_.votes = with_words(votes_on_all(context, memory, scout), prior);
+      score(queue, memory, scout);
+      found_.votes = with_words(votes_on_all(queue, memory, scout), prior);
       if (wants_scout()) found_.scores = scored_;
     }
     order_ = order_of(found_.votes, policy_.margin);
     if (policy_.read_over == ReadOver::attempts && !recent_.empty()) found_.attempts.take(attempts());
   }
 
-  LayerRecall rows(kernels::Context&, const Memory& memory, std::int64_t layer,
-                   const LayerQueries&) override {
+  LayerRecall rows(kernels::Queue&, const Memory& memory, std::int64_t layer, const LayerQueries&) override {
     if (found_.attempts.window_alone()) return {{}, std::vector<std::int64_t>()};
     if (!search_ && scored_.empty()) return {};  // not planned: there was nothing to recall
     const Attempts::Attempt* attempt = found_.attempts.chunk();
@@ -84,12 +83,11 @@ class ChunkRecall final : public Recall {
     return attempts;
   }
 
-  void score_recent(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
+  void score_recent(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout) {
     if (!policy_.over_everything || policy_.rule == RecallRule::vector) return;
     for (std::int64_t l = 0; l < memory.layout().layers; ++l)
-      recent_.push_back(wants_scout()
-                            ? score_short_term(context, memory, l, scout[static_cast<std::size_t>(l)])
-                            : list_short_term(memory, l));
+      recent_.push_back(wants_scout() ? score_short_term(queue, memory, l, scout[static_cast<std::size_t>(l)])
+                                      : list_short_term(memory, l));
   }
 
   // Those that take part, long-term rows first.
@@ -98,21 +96,20 @@ class ChunkRecall final : public Recall {
     return recent_.empty() ? scored_[l].scores : joined(scored_[l], recent_[l]);
   }
 
-  void score(kernels::Context& context, const Memory& memory, std::span<const LayerQueries> scout) {
+  void score(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout) {
     scored_.resize(static_cast<std::size_t>(memory.layout().layers));
     for (std::size_t l = 0; l < scored_.size(); ++l) {
       const auto layer = static_cast<std::int64_t>(l);
       scored_[l] =
-          wants_scout() ? score_long_term(context, memory, layer, scout[l]) : list_long_term(memory, layer);
+          wants_scout() ? score_long_term(queue, memory, layer, scout[l]) : list_long_term(memory, layer);
     }
   }
 
-  Votes votes_on_all(kernels::Context& context, const Memory& memory,
-                     std::span<const LayerQueries> scout) const {
+  Votes votes_on_all(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout) const {
     if (policy_.rule == RecallRule::vector) return vector_votes(memory, scout);
     std::vector<LayerScores> views;
     for (std::int64_t l = 0; l < memory.layout().layers; ++l) views.push_back(rows_of(l));
-    return vote(views, memory.layout().K, memory.updates() - 1, vote_, &context);
+    return vote(views, memory.layout().K, memory.updates() - 1, vote_, &queue);
   }
 
   // Under `words` every vote is 0, so the prior decides alone and its ties go to the older chunk.

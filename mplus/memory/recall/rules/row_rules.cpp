@@ -9,12 +9,11 @@ class RowRecall final : public Recall {
  public:
   RowRecall(RecallRule rule, std::uint64_t seed) : rule_(rule), seed_(seed) {}
 
-  LayerRecall rows(kernels::Context& context, const Memory& memory, std::int64_t layer,
+  LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                    const LayerQueries& queries) override {
     if (rule_ == RecallRule::random) return {drawn(memory, layer), {}};
-    const ScoredRows scored = rule_ == RecallRule::attention
-                                  ? attention_long_term(memory, layer, queries)
-                                  : score_long_term(context, memory, layer, queries);
+    const ScoredRows scored = rule_ == RecallRule::attention ? attention_long_term(memory, layer, queries)
+                                                             : score_long_term(queue, memory, layer, queries);
     return {pick(scored, take_best(scored.scores, memory.layout().K0)), {}};
   }
 

@@ -1,4 +1,4 @@
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
@@ -16,18 +16,18 @@ std::byte* grown(AlignedVector<std::byte>& arena, std::size_t size_bytes) {
 
 }  // namespace
 
-Context::Context(ThreadPool& pool, Numerics numerics, Device device)
+Queue::Queue(ThreadPool& pool, Numerics numerics, Device device)
     : pool_(pool),
       numerics_(numerics),
       device_(device),
       backend_(device.is_cpu() ? &cpu_backend() : &cuda_backend(device)),
       arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
 
-std::byte* Context::scratch(int worker, std::size_t size_bytes) {
+std::byte* Queue::scratch(int worker, std::size_t size_bytes) {
   MPLUS_CHECK(worker >= 0 && worker < pool_.size(), "worker {} of {}", worker, pool_.size());
   return grown(arenas_[static_cast<std::size_t>(worker)], size_bytes);
 }
 
-std::byte* Context::shared_scratch(std::size_t size_bytes) { return grown(arenas_.back(), size_bytes); }
+std::byte* Queue::shared_scratch(std::size_t size_bytes) { return grown(arenas_.back(), size_bytes); }
 
 }  // namespace mplus::kernels

@@ -1,5 +1,5 @@
 // What every operation needs beside its tensors: a device, the threads, the numerics, and scratch memory that
-// is kept between calls. One Context per engine; one thread at a time may use it.
+// is kept between calls. One Queue per engine; one thread at a time may use it.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ enum class Numerics : std::uint8_t { exact, fast };
 
 class Backend;
 
-class Context {
+class Queue {
  public:
   // Throws unsupported where this program has nothing for the device.
-  Context(ThreadPool& pool, Numerics numerics, Device device = {});
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  Queue(ThreadPool& pool, Numerics numerics, Device device = {});
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
 
   Device device() const { return device_; }
   const Backend& backend() const { return *backend_; }

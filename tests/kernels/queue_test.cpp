@@ -1,4 +1,4 @@
-#include "mplus/kernels/context.h"
+#include "mplus/kernels/queue.h"
 
 #include <algorithm>
 
@@ -8,19 +8,19 @@
 namespace mplus::kernels {
 namespace {
 
-TEST(Context, ScratchIsAlignedAndKept) {
+TEST(Queue, ScratchIsAlignedAndKept) {
   ThreadPool pool(3);
-  Context context(pool, Numerics::fast);
+  Queue queue(pool, Numerics::fast);
   for (int worker = 0; worker < 3; ++worker) {
-    std::byte* at = context.scratch(worker, 1000);
+    std::byte* at = queue.scratch(worker, 1000);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 64, 0u);
-    EXPECT_EQ(context.scratch(worker, 10), at);
-    EXPECT_EQ(context.scratch(worker, 1000), at);
+    EXPECT_EQ(queue.scratch(worker, 10), at);
+    EXPECT_EQ(queue.scratch(worker, 1000), at);
     std::fill(at, at + 1000, std::byte{1});
   }
-  EXPECT_NE(context.scratch(0, 1000), context.scratch(1, 1000));
-  EXPECT_NE(context.scratch(0, 1000), context.shared_scratch(1000));
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(context.scratch(0, 1 << 20)) % 64, 0u);
+  EXPECT_NE(queue.scratch(0, 1000), queue.scratch(1, 1000));
+  EXPECT_NE(queue.scratch(0, 1000), queue.shared_scratch(1000));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(queue.scratch(0, 1 << 20)) % 64, 0u);
 }
 
 TEST(Isa, IdsNameTheSetAndTheNumerics) {
