@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "mplus/core/device.h"
 #include "mplus/core/dtype.h"
 
 namespace mplus {
@@ -30,13 +31,15 @@ template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 // A row-major matrix [rows, cols] in any dtype, as it lies in a file. For i8, row_scales[rows] turns a row's
-// integers into values. The memory belongs to someone else (a mapped file, a Weights object).
+// integers into values; they lie on the same device. The memory belongs to someone else (a mapped file, a
+// Weights object).
 struct Matrix {
   const void* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   const float* row_scales = nullptr;
+  Device device = {};
 
   std::size_t row_size_bytes() const { return row_bytes(dtype, cols); }
   const void* row(std::int64_t r) const {

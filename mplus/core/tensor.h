@@ -76,6 +76,15 @@ struct BasicTensor {
     part.shape[0] = count;
     return part;
   }
+  // Of any dimension.
+  BasicTensor part(int dimension, std::int64_t begin, std::int64_t count) const {
+    MPLUS_CHECK(dimension < dimensions && begin >= 0 && count >= 0 && begin + count <= size(dimension),
+                "{} + {} of {}", begin, count, size(dimension));
+    BasicTensor some = *this;
+    if (data) some.data = static_cast<Byte*>(data) + row_bytes(dtype, stride(dimension) * begin);
+    some.shape[static_cast<std::size_t>(dimension)] = count;
+    return some;
+  }
   // One of the first dimension, which it loses.
   BasicTensor row(std::int64_t at) const {
     MPLUS_CHECK(dimensions > 1, "row {} of {} dimension", at, dimensions);

@@ -12,24 +12,18 @@
 
 namespace mplus::kernels {
 
-// out[T, H*e] from q[T, H*e]; works block by block, nothing of size [T, rows] is kept.
-void attend(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
-void attend(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
-            const KvShape& shape);
-
-// The same for the queries of several sessions, each over its own cache, shared out to the threads as one
-// list. Every result has the bits it has alone.
 struct AttendItem {
-  float* out = nullptr;      // [T, H*e]
-  const float* q = nullptr;  // [T, H*e]
-  std::int64_t T = 0;
+  Tensor out;     // [T, H·e] f32
+  ConstTensor q;  // [T, H·e] f32
   KvCache cache;
 };
+
+// out from q, for the queries of several sessions, each over its own cache; works block by block, nothing of
+// size [T, rows] is kept. Every result has the bits it has alone.
 void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape);
+void attend(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
 
 // The softmax weights themselves, out[H, T, rows], zero where a query may not look. For inspection; slow.
 void attention_weights(Queue& queue, Tensor out, ConstTensor q, const KvCache& cache, const KvShape& shape);
-void attention_weights(Queue& queue, float* out, const float* q, std::int64_t T, const KvCache& cache,
-                       const KvShape& shape);
 
 }  // namespace mplus::kernels

@@ -1,20 +1,30 @@
 // What a device can do: every operation, after its checks. The operations' own headers say what each means;
-// here only the tensors' contents are left to be computed, all of them on the backend's device.
+// here only the tensors' contents are left to be computed, all of them on the backend's device unless said
+// otherwise. Backends are immutable and live as long as the program; what changes is in the queue's state.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/device_buffer.h"
 #include "mplus/core/tensor.h"
+#include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
-class Queue;
 class RopeTable;
+struct AttendItem;
+struct KeyBlock;
+struct KeyGather;
+struct KvCache;
+struct KvShape;
 struct LinearOutput;
+struct RowBlock;
+struct RowGather;
 
 class Backend {
  public:
@@ -23,12 +33,26 @@ class Backend {
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
 
+  // Of the device, and of the host where the device reaches it fastest (pinned); both aligned to 256 bytes or
+  // more. Throws out_of_capacity where there is no more.
   virtual Buffer allocate(std::size_t size_bytes) const = 0;
+  virtual Buffer allocate_host(std::size_t size_bytes) const = 0;
+  virtual std::size_t free_bytes() const = 0;  // of the device, now
 
+  // What it computes with: what weights of a file's type become when they are copied to the device, and the
+  // type of an attention cache.
+  virtual DType weight_type(Numerics numerics, DType file) const = 0;
+  virtual DType cache_type(Numerics numerics) const = 0;
+  virtual std::string numerics_id(Numerics numerics) const = 0;
+
+  // queue.h
+  virtual std::unique_ptr<QueueState> make_state() const = 0;
+  virtual void wait(Queue&) const = 0;
   // rows.h
   virtual void copy(Queue&, Tensor out, ConstTensor in) const = 0;
   virtual void fill(Queue&, Tensor out, float value) const = 0;
-  virtual bool all_finite(Queue&, ConstTensor x) const = 0;
+  virtual void note_finite(Queue&, ConstTensor x, std::int32_t number) const = 0;
+  virtual std::int32_t take_note(Queue&) const = 0;
   // embedding.h
   virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
   // linear.h
@@ -43,10 +67,23 @@ class Backend {
   virtual void pooling_shares(Queue&, Tensor shares, ConstTensor x, ConstTensor vector) const = 0;
   // rope.h
   virtual void rope(Queue&, Tensor x, const RopeTable& angles, std::int64_t first_position) const = 0;
+  // kv.h: behind cache.rows, which the caller raises. Rows on the device, or in host memory.
+  virtual void append_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
+                           const RopeTable& angles) const = 0;
+  virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowGather& rows,
+                           const RopeTable& angles) const = 0;
+  // attention.h
+  virtual void attend(Queue&, std::span<const AttendItem> items, const KvShape& shape) const = 0;
+  virtual void attention_weights(Queue&, const AttendItem& item, const KvShape& shape) const = 0;
+  // retrieval.h
+  virtual void retrieval_scores(Queue&, std::span<const KeyBlock> blocks, ConstTensor q) const = 0;
+  virtual void gathered_scores(Queue&, Tensor scores, ConstTensor q, const KeyGather& keys) const = 0;
 };
 
+const Backend& backend_of(const Device& device);
 const Backend& cpu_backend();
-// Of kernels/cuda/; a build without it has the one of kernels/no_cuda/, which throws unsupported.
+// Of kernels/cuda/; a build without it has those of kernels/no_cuda/: none, and one that throws unsupported.
+int cuda_devices();  // that this program can use
 const Backend& cuda_backend(const Device& device);
 
 }  // namespace mplus::kernels

@@ -9,16 +9,17 @@
 #include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::kernels {
 
-// A view: keys (already rotated) and values are [G, capacity, e] each; the first `rows` of every group are
-// filled.
+// A view: keys (already rotated) and values, of the type Backend::cache_type names; the first `rows` of every
+// group are filled. Groups may stand apart (stride(0)); inside one, rows do not.
 struct KvCache {
-  float* keys = nullptr;
-  float* values = nullptr;
+  Tensor keys;    // [G, capacity, e]
+  Tensor values;  // [G, capacity, e]
   std::int64_t rows = 0;
-  std::int64_t capacity = 0;
+  std::int64_t capacity() const { return keys.size(1); }
 };
 
 struct KvShape {
@@ -28,28 +29,24 @@ struct KvShape {
 };
 
 // The rows from `first` on, as a cache of their own.
-inline KvCache behind(const KvCache& cache, std::int64_t first, const KvShape& shape) {
-  return {.keys = cache.keys + first * shape.head_size,
-          .values = cache.values + first * shape.head_size,
-          .rows = cache.rows - first,
-          .capacity = cache.capacity};
+inline KvCache behind(const KvCache& cache, std::int64_t first) {
+  const std::int64_t count = cache.capacity() - first;
+  return {cache.keys.part(1, first, count), cache.values.part(1, first, count), cache.rows - first};
 }
 
-// Copies n stored rows (k and v before RoPE, [n, G*e], f32 or bf16, which may stand apart) behind the filled
-// ones, turns the keys at positions cache.rows, cache.rows + 1, … and advances cache.rows. The table must
-// hold those positions.
-void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, ConstTensor k, ConstTensor v,
+// Stored rows before RoPE, [n, G·e] each, f32 or bf16; rows may stand apart.
+struct RowBlock {
+  ConstTensor k, v;
+};
+
+// Copies n stored rows behind the filled ones, rotates the keys at positions cache.rows, cache.rows + 1, …
+// and advances cache.rows. The table must hold those positions. Rows lie on the queue's device or in host
+// memory.
+void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowBlock& rows,
                  const RopeTable& angles);
 
-// The same for rows out of several blocks, by their index: place p is row places[p].row of
-// blocks[places[p].block]. All blocks are of one type.
-struct RowBlock {
-  ConstTensor k, v;  // [n, G*e]
-};
-struct RowPlace {
-  std::size_t block = 0;
-  std::int64_t row = 0;
-};
+// The same for rows out of several blocks, by their index. All blocks named are of one type and on one device
+// (the queue's or the host); places lie in host memory.
 struct RowGather {
   std::span<const RowBlock> blocks;
   std::span<const RowPlace> places;

@@ -20,12 +20,11 @@ struct LinearOptions {
   bool accumulate = false;  // out += instead of out =
   float scale = 1.0f;       // of the product
   Rows rows = Rows::few;
-  std::int64_t out_stride = 0;  // floats from a row of out to the next; 0 means w.rows
 };
 
 // out[T,o] = scale * x[T,i] · w[o,i]ᵀ; w is f32, f16, bf16, i8 with row_scales, or quantised,
-// which needs i to be a multiple of its block (32, or 256 for K-quants). out must not overlap x; its rows may
-// stand apart.
+// which needs i to be a multiple of its block (32, or 256 for K-quants); on a device other than the processor
+// it is of a type that Backend::weight_type gives. out must not overlap x; its rows may stand apart.
 void linear(Queue& queue, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options = {});
 
 // Several products of the same x, at most kMostProducts, with equal options.rows. Every result has the bits
@@ -37,17 +36,5 @@ struct LinearOutput {
 };
 inline constexpr std::size_t kMostProducts = 8;
 void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs);
-
-// The processor's half.
-void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
-            const LinearOptions& options = {});
-
-// Several products of the same x: it is rounded once, and the threads share all of them out as one list.
-struct Product {
-  float* out = nullptr;
-  const Matrix* w = nullptr;
-  LinearOptions options = {};
-};
-void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products);
 
 }  // namespace mplus::kernels

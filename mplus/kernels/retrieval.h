@@ -1,32 +1,36 @@
-// Retrieval scores of stored keys against a prompt's queries (spec section 3).
+// Retrieval scores of stored keys against a prompt's queries (docs/algorithm.md, "Recall"). The device is the
+// one the keys lie on: the queue's, or the host, where the processor computes at once.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "mplus/core/dtype.h"
+#include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::kernels {
 
-// scores[j] = mean over t of sigmoid(q_t · key_j); q[T,d_r] f32, keys[n,d_r] f32 or bf16, or (i8) n small
-// keys of core/row_format.h: q is then rounded to int8 too, and products are summed in integers. One pass
-// over the keys, nothing of size [T,n]. T ≥ 1 when n > 0. A score's bits depend on q and its own key alone.
-void retrieval_scores(Queue& queue, float* scores, const float* q, std::int64_t T, const void* keys,
-                      DType dtype, std::int64_t n, std::int64_t d_r);
+// Keys are [n, d_r], f32 or bf16; or i8, [n, small_key_bytes(d_r)]: small keys of core/row_format.h.
+ConstTensor key_tensor(const void* keys, DType dtype, std::int64_t n, std::int64_t d_r, Device device = {});
 
-// The same for keys that lie in several places: the threads share all of them at once.
 struct KeyBlock {
-  const void* keys = nullptr;  // [n, d_r], or n small keys
-  float* scores = nullptr;     // [n]
-  std::int64_t n = 0;
+  ConstTensor keys;
+  Tensor scores;  // [n] f32
 };
-void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
-                      DType dtype, std::int64_t d_r);
 
-// The same for keys that lie one by one: scores[j] is of the key at keys[j].
-void retrieval_scores(Queue& queue, std::span<const std::byte* const> keys, float* scores, const float* q,
-                      std::int64_t T, DType dtype, std::int64_t d_r);
+// scores[j] = mean over t of sigmoid(q_t · key_j); q[T, d_r] f32, T ≥ 1 where there are keys. For small keys
+// q is rounded to int8 too, and products are summed in integers. One pass over the keys of all blocks, which
+// are of one type; nothing of size [T, n]. A score's bits depend on q and its own key alone.
+void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q);
+void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, ConstTensor keys);
+
+// The same for keys by their index: scores[j] is of row places[j].row of blocks[places[j].block].
+struct KeyGather {
+  std::span<const ConstTensor> blocks;  // those named are of one type, on one device
+  std::span<const RowPlace> places;     // in host memory
+};
+void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys);
 
 }  // namespace mplus::kernels

@@ -1,16 +1,30 @@
 // Moving rows about, and looking whether they are numbers.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
-// out = in, of the same shape, each row without gaps; between f32, f16 and bf16 it rounds to nearest even.
-// They must not overlap.
+// A row of one of several blocks.
+struct RowPlace {
+  std::size_t block = 0;
+  std::int64_t row = 0;
+};
+
+// out = in, of the same shape. They must not overlap.
+// On one device: f32, f16 and bf16, rounding to nearest even; at most two dimensions, each row without gaps.
+// Between the host and the queue's device: any type, the same on both sides, without gaps. What comes to the
+// host is there after Queue::wait().
 void copy(Queue& queue, Tensor out, ConstTensor in);
 void fill(Queue& queue, Tensor out, float value);
-// No NaN and no infinity in x. The only operation that waits for the device.
-bool all_finite(Queue& queue, ConstTensor x);
+
+// Notes `number` ≥ 0 in the queue if x holds a NaN or infinity. Of several, the smallest is kept.
+void note_finite(Queue& queue, ConstTensor x, std::int32_t number);
+// Waits; the note, or −1 where everything was finite. Afterwards there is none.
+std::int32_t take_note(Queue& queue);
 
 }  // namespace mplus::kernels
