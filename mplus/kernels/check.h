@@ -3,18 +3,27 @@
 
 #include <initializer_list>
 
+#include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
 #include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {
 
-// f32 without gaps, on the queue's device.
-inline void check_floats(const Queue& queue, std::initializer_list<ConstTensor> tensors) {
+// f32 without gaps, on this device.
+inline void check_floats(const Device& device, std::initializer_list<ConstTensor> tensors) {
   for (const ConstTensor& x : tensors)
-    MPLUS_CHECK(x.device == queue.device() && x.dtype == DType::f32 && x.contiguous(),
+    MPLUS_CHECK(x.device == device && x.dtype == DType::f32 && x.contiguous(),
                 "{} on {} for an operation on {}", dtype_name(x.dtype), device_name(x.device),
-                device_name(queue.device()));
+                device_name(device));
+}
+inline void check_floats(const Queue& queue, std::initializer_list<ConstTensor> tensors) {
+  check_floats(queue.device(), tensors);
+}
+
+inline void check_device(const Queue& queue, const Matrix& w) {
+  MPLUS_CHECK(w.device == queue.device(), "weights on {} for an operation on {}", device_name(w.device),
+              device_name(queue.device()));
 }
 
 inline void check_same_shape(const ConstTensor& a, const ConstTensor& b) {

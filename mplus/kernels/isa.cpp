@@ -95,7 +95,7 @@ void force_isa(std::string_view name) { current().store(find(name)); }
 
 std::string_view isa_name() { return table().name; }
 
-std::string numerics_id(Numerics numerics) {
+std::string isa_numerics_id(Numerics numerics) {
   const bool exact = numerics == Numerics::exact;
   return fmt::format("k{}-{}-{}", exact ? kExactVersion : kFastVersion, isa_name(), exact ? "exact" : "fast");
 }

@@ -1,114 +1,9 @@
 #include "mplus/kernels/linear.h"
 
-#include <algorithm>
-#include <limits>
-
-#include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/check.h"
-#include "mplus/kernels/isa.h"
-#include "mplus/kernels/parallel.h"
 
 namespace mplus::kernels {
-namespace {
-
-LinearJob make_job(float* out, const float* x, std::int64_t T, const Matrix& w,
-                   const LinearOptions& options) {
-  if (!is_float(w.dtype) && !is_quantised(w.dtype) && w.dtype != DType::i8)
-    fail(ErrorCode::unsupported,
-         "linear: weights of type {}: expected F32, F16, BF16, I8 or a quantised type", dtype_name(w.dtype));
-  if (w.cols % block_elements(w.dtype) != 0)
-    fail(ErrorCode::invalid_argument, "linear: {} weights with {} columns: expected a multiple of {}",
-         dtype_name(w.dtype), w.cols, block_elements(w.dtype));
-  MPLUS_CHECK(w.dtype != DType::i8 || w.row_scales != nullptr, "i8 weights [{}, {}] without row scales",
-              w.rows, w.cols);
-  const auto row_size = static_cast<std::int64_t>(w.row_size_bytes());
-  MPLUS_CHECK(row_size * table().panel < std::numeric_limits<std::int32_t>::max(), "row of {} bytes",
-              row_size);
-  return {.out = out,
-          .x = x,
-          .w = static_cast<const std::byte*>(w.data),
-          .row_scales = w.row_scales,
-          .dtype = w.dtype,
-          .T = T,
-          .inputs = w.cols,
-          .outputs = w.rows,
-          .row_bytes = row_size,
-          .out_stride = options.out_stride == 0 ? w.rows : options.out_stride,
-          .scale = options.scale,
-          .accumulate = options.accumulate,
-          .quantised = {}};
-}
-
-// Weights whose products with rounded activations are integers; rows of i8 only in whole blocks.
-bool meets_integers(const Matrix& w) {
-  return is_quantised(w.dtype) || (w.dtype == DType::i8 && w.cols % kQuantBlock == 0);
-}
-
-// The rounded rows of x, in groups of `group`, for every product with integers.
-QuantisedRows quantise_inputs(Queue& queue, const LinearJob& job, std::int64_t group) {
-  const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
-  std::byte* memory = queue.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 3 * 4));
-  LinearJob rows = job;
-  rows.quantised.group = group;
-  rows.quantised.q = reinterpret_cast<std::int8_t*>(memory);
-  memory += blocks * kTerms * 32;
-  rows.quantised.scales = reinterpret_cast<float*>(memory);
-  rows.quantised.sums = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
-  parallel_ranges(queue, job.T, 2 * job.inputs,
-                  [&](std::int64_t t0, std::int64_t t1) { table().quantise(rows, t0, t1); });
-  return rows.quantised;
-}
-
-// A product and how it is cut into items: of whole rows of w for one row of x; otherwise of a panel of
-// outputs, and a share of the rows of x where panels are too few for the threads.
-struct Cut {
-  LinearJob job;
-  bool integer = false;
-  bool single = false;
-  std::int64_t items = 0;
-  std::int64_t size = 0;    // outputs of a single's item
-  std::int64_t shares = 1;  // of the rows of x, of `share` rows each
-  std::int64_t share = 0;
-  std::size_t scratch_size = 0;
-  std::int64_t work = 0;
-};
-
-// Several items per thread, so that a late thread does not hold up the others.
-void cut_vector(Cut& cut, int threads) {
-  const std::int64_t pieces = std::int64_t{4} * threads;
-  cut.size = std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + 3) / 4 * 4);
-  cut.items = (cut.job.outputs + cut.size - 1) / cut.size;
-  cut.work = cut.job.inputs * cut.job.outputs / 4;  // decoding is cheap per weight
-}
-
-void cut_batch(Cut& cut, int threads) {
-  const Table& isa = table();
-  const LinearJob& job = cut.job;
-  const std::int64_t width = cut.integer ? isa.panel_i8 : isa.panel;
-  const std::int64_t panels = (job.outputs + width - 1) / width;
-  const std::int64_t wanted = (2 * threads + panels - 1) / panels;
-  cut.shares = threads == 1 ? 1 : std::clamp<std::int64_t>((job.T + 63) / 64, 1, wanted);
-  // Whole groups of rows: a tile of an item never straddles two of them.
-  cut.share = ((job.T + cut.shares - 1) / cut.shares + isa.group_i8 - 1) / isa.group_i8 * isa.group_i8;
-  cut.scratch_size = cut.integer ? isa.batched_i8_scratch(job.inputs) : isa.batched_f32_scratch(job.inputs);
-  cut.items = panels * cut.shares;
-  cut.work = job.inputs * job.outputs * (job.T + 8) / 16;
-}
-
-void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
-  const Table& isa = table();
-  if (cut.single) {
-    const auto run = cut.integer ? isa.vector_i8 : isa.vector_f32;
-    return run(cut.job, item * cut.size, std::min(cut.job.outputs, (item + 1) * cut.size));
-  }
-  const auto run = cut.integer ? isa.batched_i8 : isa.batched_f32;
-  const std::int64_t t0 = item % cut.shares * cut.share;
-  const std::int64_t t1 = std::min(cut.job.T, t0 + cut.share);
-  if (t0 < t1) run(cut.job, item / cut.shares, t0, t1, scratch);
-}
-
-}  // namespace
 
 void linear(Queue& queue, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options) {
   const LinearOutput output{out, &w, options};
@@ -121,48 +16,12 @@ void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) 
   for (const auto& [out, w, options] : outputs) {
     check_matrix(x, w->cols);
     check_matrix(out, w->rows);
+    check_device(queue, *w);
     MPLUS_CHECK(out.device == queue.device() && out.dtype == DType::f32 && out.size(0) == x.size(0),
                 "linear: {} rows into {}", x.size(0), out.size(0));
+    MPLUS_CHECK(options.rows == outputs.front().options.rows, "products of different kinds");
   }
   queue.backend().linear(queue, x, outputs);
-}
-
-void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
-            const LinearOptions& options) {
-  const Product product{.out = out, .w = &w, .options = options};
-  linear(queue, x, T, {&product, 1});
-}
-
-void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products) {
-  MPLUS_CHECK(products.size() <= kMostProducts, "{} products at once", products.size());
-  Cut cuts[kMostProducts];
-  std::size_t n = 0, scratch_size = 0;
-  std::int64_t items = 0, work = 0;
-  QuantisedRows rounded;
-  for (const Product& p : products) {
-    const Product& first = products.front();
-    MPLUS_CHECK(p.w->cols == first.w->cols && p.options.rows == first.options.rows,
-                "products of {} and {} inputs, or of different kinds", p.w->cols, first.w->cols);
-    Cut& cut = cuts[n];
-    cut.job = make_job(p.out, x, T, *p.w, p.options);
-    if (T <= 0 || p.w->rows <= 0) continue;
-    cut.integer = queue.numerics() == Numerics::fast && meets_integers(*p.w);
-    cut.single = T == 1 && p.options.rows == Rows::few;
-    if (cut.integer && rounded.q == nullptr)
-      rounded = quantise_inputs(queue, cut.job, cut.single ? 1 : table().group_i8);
-    cut.job.quantised = rounded;
-    cut.single ? cut_vector(cut, queue.pool().size()) : cut_batch(cut, queue.pool().size());
-    items += cut.items;
-    work += cut.work;
-    scratch_size = std::max(scratch_size, cut.scratch_size);
-    ++n;
-  }
-  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
-  parallel(queue, items, work, [&](std::int64_t item, int worker) {
-    const Cut* cut = cuts;
-    for (; item >= cut->items; ++cut) item -= cut->items;
-    run_item(*cut, item, queue.scratch(worker, scratch_size));
-  });
 }
 
 }  // namespace mplus::kernels

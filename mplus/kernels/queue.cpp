@@ -20,8 +20,18 @@ Queue::Queue(ThreadPool& pool, Numerics numerics, Device device)
     : pool_(pool),
       numerics_(numerics),
       device_(device),
-      backend_(device.is_cpu() ? &cpu_backend() : &cuda_backend(device)),
+      backend_(&backend_of(device)),
+      state_(backend_->make_state()),
       arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
+
+Queue::~Queue() {
+  try {
+    wait();
+  } catch (const Error&) {  // nobody is left who could go on differently
+  }
+}
+
+void Queue::wait() { backend_->wait(*this); }
 
 std::byte* Queue::scratch(int worker, std::size_t size_bytes) {
   MPLUS_CHECK(worker >= 0 && worker < pool_.size(), "worker {} of {}", worker, pool_.size());
@@ -29,5 +39,11 @@ std::byte* Queue::scratch(int worker, std::size_t size_bytes) {
 }
 
 std::byte* Queue::shared_scratch(std::size_t size_bytes) { return grown(arenas_.back(), size_bytes); }
+
+const Backend& backend_of(const Device& device) {
+  return device.is_cpu() ? cpu_backend() : cuda_backend(device);
+}
+
+std::string numerics_id(Numerics numerics, Device device) { return backend_of(device).numerics_id(numerics); }
 
 }  // namespace mplus::kernels

@@ -1,142 +1,71 @@
 #include "mplus/kernels/retrieval.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "mplus/core/error.h"
 #include "mplus/core/row_format.h"
-#include "mplus/kernels/isa.h"
-#include "mplus/kernels/parallel.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
 
 namespace mplus::kernels {
-
 namespace {
 
-struct Piece {
-  const KeyBlock* block;
-  std::int64_t begin, end;
-};
-
-// Keys of one item of work: at least two items a block, so that a short store is shared as well.
-std::int64_t piece_size(const KeyBlock& block) {
-  return std::clamp<std::int64_t>((block.n + 1) / 2, 64, 1024);
+std::int64_t key_width(DType dtype, std::int64_t d_r) {
+  return dtype == DType::i8 ? static_cast<std::int64_t>(small_key_bytes(d_r)) : d_r;
 }
 
-constexpr std::int64_t kGathered = 64;  // keys copied together at a time
-constexpr std::int64_t kAhead = 24;     // keys on their way from memory while one is copied
-constexpr std::size_t kLine = 64;
-constexpr std::int64_t kItemKeys = 1024;  // of one item of work, where keys are gathered
-
-void check(std::int64_t T, DType dtype) {
-  MPLUS_CHECK(T > 0, "{} queries", T);
-  MPLUS_CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i8, "keys of type {}",
-              dtype_name(dtype));
+void check_keys(const Queue& queue, const ConstTensor& keys, const ConstTensor& q, const ConstTensor& like) {
+  check_matrix(keys, key_width(keys.dtype, q.size(1)));
+  MPLUS_CHECK((keys.dtype == DType::f32 || keys.dtype == DType::bf16 || keys.dtype == DType::i8) &&
+                  keys.dtype == like.dtype && keys.device == like.device && keys.contiguous() &&
+                  (keys.device.is_cpu() || keys.device == queue.device()),
+              "keys of {} on {}", dtype_name(keys.dtype), device_name(keys.device));
 }
 
-std::int64_t work_of(std::int64_t n, std::int64_t T, std::int64_t d_r) { return n * T * (d_r / 8 + 2); }
+void check_queries(const ConstTensor& q, const ConstTensor& keys) {
+  check_floats(keys.device, {q});
+  MPLUS_CHECK(q.dimensions == 2 && q.size(0) > 0, "{} queries", q.size(0));
+}
 
-std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + kLine - 1) / kLine * kLine; }
-
-// Queries as keys of this type are scored with, and what scores them.
-class Scorer {
- public:
-  Scorer(std::int64_t T, DType dtype, std::int64_t d_r) : T_(T), dtype_(dtype), d_r_(d_r) {}
-
-  std::size_t packed_size() const {
-    return whole_lines(small() ? isa_.packed_queries_i8_size(T_, d_r_) : isa_.packed_queries_size(T_, d_r_));
-  }
-  void pack(std::byte* packed, const float* q) {
-    packed_ = packed;
-    if (small()) return isa_.pack_queries_i8(packed, q, T_, d_r_);
-    isa_.pack_queries(reinterpret_cast<float*>(packed), q, T_, d_r_);
-  }
-  std::size_t scratch_size() const {
-    return small() ? isa_.score_i8_scratch(d_r_) : isa_.score_scratch(d_r_);
-  }
-  std::size_t key_bytes() const { return small() ? small_key_bytes(d_r_) : row_bytes(dtype_, d_r_); }
-
-  // scores[begin … end) of the keys with these numbers.
-  void score(float* scores, const void* keys, std::int64_t begin, std::int64_t end,
-             std::byte* scratch) const {
-    const auto* bytes = static_cast<const std::byte*>(keys);
-    if (small()) return isa_.score_keys_i8(scores, packed_, T_, bytes, begin, end, d_r_, scratch);
-    isa_.score_keys(scores, reinterpret_cast<const float*>(packed_), T_, bytes, dtype_, begin, end, d_r_,
-                    scratch);
-  }
-
- private:
-  bool small() const { return dtype_ == DType::i8; }
-
-  const Table& isa_ = table();
-  std::int64_t T_;
-  DType dtype_;
-  std::int64_t d_r_;
-  const std::byte* packed_ = nullptr;
-};
+const Backend& backend_for(const ConstTensor& keys, const Queue& queue) {
+  return keys.device.is_cpu() ? cpu_backend() : queue.backend();
+}
 
 }  // namespace
 
-void retrieval_scores(Queue& queue, float* scores, const float* q, std::int64_t T, const void* keys,
-                      DType dtype, std::int64_t n, std::int64_t d_r) {
-  const KeyBlock block{keys, scores, n};
-  retrieval_scores(queue, {&block, 1}, q, T, dtype, d_r);
+ConstTensor key_tensor(const void* keys, DType dtype, std::int64_t n, std::int64_t d_r, Device device) {
+  return {keys, dtype, {n, key_width(dtype, d_r)}, device};
 }
 
-void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const float* q, std::int64_t T,
-                      DType dtype, std::int64_t d_r) {
-  std::int64_t n = 0, items = 0;
+void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) {
+  std::int64_t n = 0;
   for (const KeyBlock& block : blocks) {
-    n += std::max<std::int64_t>(0, block.n);
-    items += (block.n + piece_size(block) - 1) / piece_size(block);
+    n += block.keys.size(0);
+    check_keys(queue, block.keys, q, blocks.front().keys);
+    check_floats(block.keys.device, {block.scores});
+    MPLUS_CHECK(block.scores.elements() == block.keys.size(0), "{} scores of {} keys",
+                block.scores.elements(), block.keys.size(0));
   }
   if (n == 0) return;
-  check(T, dtype);
-  Scorer scorer(T, dtype, d_r);
-  const std::size_t packed_size = scorer.packed_size();
-  std::byte* shared = queue.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
-  scorer.pack(shared, q);
-  auto* pieces = reinterpret_cast<Piece*>(shared + packed_size);
-  Piece* next = pieces;
-  for (const KeyBlock& block : blocks)
-    for (std::int64_t begin = 0; begin < block.n; begin += piece_size(block))
-      *next++ = {&block, begin, std::min(block.n, begin + piece_size(block))};
-  const std::size_t scratch_size = scorer.scratch_size();
-  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
-  parallel(queue, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
-    const Piece& piece = pieces[item];
-    scorer.score(piece.block->scores, piece.block->keys, piece.begin, piece.end,
-                 queue.scratch(worker, scratch_size));
-  });
+  check_queries(q, blocks.front().keys);
+  backend_for(blocks.front().keys, queue).retrieval_scores(queue, blocks, q);
 }
 
-void retrieval_scores(Queue& queue, std::span<const std::byte* const> keys, float* scores, const float* q,
-                      std::int64_t T, DType dtype, std::int64_t d_r) {
-  const auto n = static_cast<std::int64_t>(keys.size());
-  if (n == 0) return;
-  check(T, dtype);
-  Scorer scorer(T, dtype, d_r);
-  scorer.pack(queue.shared_scratch(scorer.packed_size()), q);
-  const std::size_t key_bytes = scorer.key_bytes();
-  const std::size_t gather_size = whole_lines(kGathered * key_bytes);
-  const std::size_t scratch_size = gather_size + scorer.scratch_size();
-  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
-  const std::int64_t items = (n + kItemKeys - 1) / kItemKeys;
-  parallel(queue, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
-    std::byte* gathered = queue.scratch(worker, scratch_size);
-    const std::int64_t end = std::min(n, (item + 1) * kItemKeys);
-    for (std::int64_t begin = item * kItemKeys; begin < end; begin += kGathered) {
-      const std::int64_t count = std::min(kGathered, end - begin);
-      for (std::int64_t j = 0; j < count; ++j) {
-        if (begin + j + kAhead < n) {  // scattered over the store: nothing else would fetch it
-          const std::byte* later = keys[static_cast<std::size_t>(begin + j + kAhead)];
-          for (std::size_t line = 0; line < key_bytes; line += kLine) __builtin_prefetch(later + line);
-        }
-        std::memcpy(gathered + static_cast<std::size_t>(j) * key_bytes,
-                    keys[static_cast<std::size_t>(begin + j)], key_bytes);
-      }
-      scorer.score(scores + begin, gathered, 0, count, gathered + gather_size);
-    }
-  });
+void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, ConstTensor keys) {
+  const KeyBlock block{keys, scores};
+  retrieval_scores(queue, {&block, 1}, q);
+}
+
+void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys) {
+  if (keys.places.empty()) return;
+  const ConstTensor& first = keys.blocks[keys.places[0].block];
+  for (const RowPlace& place : keys.places) {
+    const ConstTensor& block = keys.blocks[place.block];
+    check_keys(queue, block, q, first);
+    MPLUS_CHECK(place.row >= 0 && place.row < block.size(0), "key {} of {}", place.row, block.size(0));
+  }
+  check_queries(q, first);
+  check_floats(first.device, {scores});
+  MPLUS_CHECK(scores.elements() == std::ssize(keys.places), "{} scores of {} keys", scores.elements(),
+              keys.places.size());
+  backend_for(first, queue).gathered_scores(queue, scores, q, keys);
 }
 
 }  // namespace mplus::kernels

@@ -1,12 +1,12 @@
 #include "mplus/kernels/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/isa.h"
-#include "mplus/kernels/parallel.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::kernels {
 
@@ -26,6 +26,22 @@ void RopeTable::reserve(std::int64_t positions) {
   positions_ = positions;
 }
 
+void RopeTable::reserve(Queue& queue, std::int64_t positions) {
+  if (queue.device().is_cpu()) return reserve(positions);
+  if (positions <= copied_ && copy_.device() == queue.device()) return;
+  reserve(std::max(positions, 2 * copied_));  // seldom copied again
+  const ConstTensor all = on({});
+  copy_ = queue.backend().allocate(row_bytes(DType::f32, all.elements()));
+  copied_ = positions_;
+  copy(queue, copy_.tensor(DType::f32, {positions_, 2, half()}), all);
+}
+
+ConstTensor RopeTable::on(const Device& device) const {
+  if (device.is_cpu()) return {table_.data(), DType::f32, {positions_, 2, half()}};
+  MPLUS_CHECK(copied_ > 0 && copy_.device() == device, "no rotary table on {}", device_name(device));
+  return copy_.tensor(DType::f32, {copied_, 2, half()});
+}
+
 void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) {
   MPLUS_CHECK(x.device == queue.device() && x.dtype == DType::f32 && x.dimensions == 2 &&
                   x.size(1) % (2 * angles.half()) == 0,
@@ -34,24 +50,6 @@ void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_po
               "positions {} … {} of a table of {}", first_position, first_position + x.size(0),
               angles.positions());
   queue.backend().rope(queue, x, angles, first_position);
-}
-
-void rope(Queue& queue, float* x, std::int64_t T, std::int64_t heads, const RopeTable& angles,
-          std::int64_t first_position, std::int64_t row_stride) {
-  MPLUS_CHECK(first_position >= 0 && first_position + T <= angles.positions(),
-              "positions {} … {} of a table of {}", first_position, first_position + T, angles.positions());
-  const std::int64_t half = angles.half();
-  const std::int64_t stride = row_stride == 0 ? heads * 2 * half : row_stride;
-  parallel_ranges(queue, T, heads * half * 2, [&](std::int64_t t0, std::int64_t t1) {
-    for (std::int64_t t = t0; t < t1; ++t) {
-      const float* cos = angles.cos(first_position + t);
-      const float* sin = angles.sin(first_position + t);
-      for (std::int64_t h = 0; h < heads; ++h) {
-        float* head = x + t * stride + h * 2 * half;
-        table().rotate(head, head, cos, sin, half);
-      }
-    }
-  });
 }
 
 }  // namespace mplus::kernels

@@ -7,10 +7,17 @@ namespace mplus::kernels {
 
 void copy(Queue& queue, Tensor out, ConstTensor in) {
   check_same_shape(out, in);
-  MPLUS_CHECK(out.device == queue.device() && in.device == queue.device(), "from {} to {} on {}",
-              device_name(in.device), device_name(out.device), device_name(queue.device()));
-  MPLUS_CHECK(is_float(out.dtype) && is_float(in.dtype) && out.dimensions <= 2, "{} as {} in {} dimensions",
-              dtype_name(in.dtype), dtype_name(out.dtype), out.dimensions);
+  for (const Device& device : {out.device, in.device})
+    MPLUS_CHECK(device == queue.device() || (device.is_cpu() && out.device != in.device),
+                "from {} to {} on {}", device_name(in.device), device_name(out.device),
+                device_name(queue.device()));
+  if (out.device == in.device)
+    MPLUS_CHECK(is_float(out.dtype) && is_float(in.dtype) && out.dimensions <= 2, "{} as {} in {} dimensions",
+                dtype_name(in.dtype), dtype_name(out.dtype), out.dimensions);
+  else
+    MPLUS_CHECK(out.dtype == in.dtype && out.contiguous() && in.contiguous(),
+                "{} as {}, or with gaps, from {} to {}", dtype_name(in.dtype), dtype_name(out.dtype),
+                device_name(in.device), device_name(out.device));
   queue.backend().copy(queue, out, in);
 }
 
@@ -19,9 +26,12 @@ void fill(Queue& queue, Tensor out, float value) {
   queue.backend().fill(queue, out, value);
 }
 
-bool all_finite(Queue& queue, ConstTensor x) {
+void note_finite(Queue& queue, ConstTensor x, std::int32_t number) {
   check_floats(queue, {x});
-  return queue.backend().all_finite(queue, x);
+  MPLUS_CHECK(number >= 0, "note {}", number);
+  queue.backend().note_finite(queue, x, number);
 }
+
+std::int32_t take_note(Queue& queue) { return queue.backend().take_note(queue); }
 
 }  // namespace mplus::kernels

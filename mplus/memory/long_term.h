@@ -134,7 +134,6 @@ class RowCursor {
   bool seek(std::int64_t ordinal);  // false: its segment is gone
   RowId id() const { return {segment_, static_cast<std::uint32_t>(row_)}; }
   std::int64_t birth() const { return rows_.birth[row_]; }
-  const std::byte* key(const Layout& layout) const { return rows_.key_row(layout, row_); }
   RowFormat format() const { return rows_.format; }
   void expand_key(const Layout& layout, float* out) const { rows_.expand_key(layout, out, row_); }
 

@@ -1,7 +1,6 @@
 #include "mplus/memory/window.h"
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/convert.h"
 
 namespace mplus::memory {
 
@@ -18,14 +17,17 @@ void WindowRows::reserve(std::int64_t rows) {
   }
 }
 
-void WindowRows::append(std::int64_t layer, const float* k, const float* v, std::int64_t rows) {
+void WindowRows::append(std::int64_t layer, ConstTensor k, ConstTensor v) {
   Columns& c = columns_[static_cast<std::size_t>(layer)];
-  const std::size_t at = static_cast<std::size_t>(n_) * row_bytes_;
-  const std::size_t end = at + static_cast<std::size_t>(rows) * row_bytes_;
-  c.k.resize(end);
-  c.v.resize(end);
-  kernels::from_f32(c.k.data() + at, dtype_, k, rows * kv_);
-  kernels::from_f32(c.v.data() + at, dtype_, v, rows * kv_);
+  const auto add = [&](std::vector<std::byte>& column, const ConstTensor& rows) {
+    MPLUS_CHECK(rows.device.is_cpu() && rows.dtype == dtype_ && rows.contiguous() && rows.size(1) == kv_,
+                "rows of {} on {}, {} wide", dtype_name(rows.dtype), device_name(rows.device), rows.size(1));
+    const auto* from = static_cast<const std::byte*>(rows.data);
+    column.resize(static_cast<std::size_t>(n_) * row_bytes_);
+    column.insert(column.end(), from, from + static_cast<std::size_t>(rows.size(0)) * row_bytes_);
+  };
+  add(c.k, k);
+  add(c.v, v);
 }
 
 void WindowRows::erase(std::int64_t first, std::int64_t count) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "mplus/core/tensor.h"
 #include "mplus/memory/layout.h"
 
 namespace mplus::memory {
@@ -18,8 +19,8 @@ class WindowRows {
 
   std::int64_t size() const { return n_; }  // rows, the same in every layer between reads
   void reserve(std::int64_t rows);          // so that appending allocates nothing
-  // Layer by layer inside a pass; commit() once all layers have the rows.
-  void append(std::int64_t layer, const float* k, const float* v, std::int64_t rows);
+  // Rows [n, kv] in host memory, in the window's type; commit() once all layers have them.
+  void append(std::int64_t layer, ConstTensor k, ConstTensor v);
   void commit(std::int64_t rows) { n_ += rows; }
   void erase(std::int64_t first, std::int64_t count);
   void truncate(std::int64_t rows);

@@ -1,7 +1,9 @@
 #include "mplus/model/attention_cache.h"
 
-#include <algorithm>
-#include <cstring>
+#include <utility>
+
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::model {
 
@@ -33,20 +35,18 @@ void AttentionCache::roll_back() {
   for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].rows = assembled_ ? read_[l] : 0;
 }
 
-void AttentionCache::reserve(std::int64_t rows) {
+void AttentionCache::reserve(kernels::Queue& queue, std::int64_t rows) {
   if (rows <= capacity_) return;
-  const std::int64_t capacity = (rows + 63) / 64 * 64;
-  const std::int64_t e = shape_.head_size;
-  const auto half = static_cast<std::size_t>(shape_.groups * capacity * e);
+  const std::int64_t capacity = (rows + 63) / 64 * 64, G = shape_.groups, e = shape_.head_size;
+  const DType dtype = queue.backend().cache_type(queue.numerics());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     kernels::KvCache& old = layers_[l];
-    AlignedVector<float> fresh(2 * half);
-    kernels::KvCache grown{
-        .keys = fresh.data(), .values = fresh.data() + half, .rows = old.rows, .capacity = capacity};
-    for (std::int64_t g = 0; g < shape_.groups && old.rows > 0; ++g) {
-      const auto bytes = static_cast<std::size_t>(old.rows * e) * sizeof(float);
-      std::memcpy(grown.keys + g * capacity * e, old.keys + g * old.capacity * e, bytes);
-      std::memcpy(grown.values + g * capacity * e, old.values + g * old.capacity * e, bytes);
+    Buffer fresh = queue.backend().allocate(row_bytes(dtype, 2 * G * capacity * e));
+    const Tensor both = fresh.tensor(dtype, {2, G, capacity, e});
+    const kernels::KvCache grown{both.row(0), both.row(1), old.rows};
+    for (std::int64_t g = 0; g < G && old.rows > 0; ++g) {
+      kernels::copy(queue, grown.keys.row(g).rows(0, old.rows), old.keys.row(g).rows(0, old.rows));
+      kernels::copy(queue, grown.values.row(g).rows(0, old.rows), old.values.row(g).rows(0, old.rows));
     }
     storage_[l] = std::move(fresh);
     old = grown;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/device_buffer.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/memory/recall/recall.h"
 
@@ -18,8 +18,9 @@ class AttentionCache {
  public:
   AttentionCache(std::int64_t layers, const kernels::KvShape& shape);
 
-  void clear();                     // back to nothing; keeps the memory
-  void reserve(std::int64_t rows);  // so that reading up to that many rows allocates nothing
+  void clear();  // back to nothing; keeps the memory
+  // So that reading up to that many rows allocates nothing. A cache stays on the device it was first made on.
+  void reserve(kernels::Queue& queue, std::int64_t rows);
   bool assembled() const { return assembled_; }
   void set_assembled();  // a pass has read its tokens
   void roll_back();      // a pass failed: as before it, so that it can be done again
@@ -53,8 +54,8 @@ class AttentionCache {
   std::int64_t capacity_ = 0;
   bool assembled_ = false;
   bool scouted_ = false;
-  std::vector<std::int64_t> front_rows_;       // [L]
-  std::vector<AlignedVector<float>> storage_;  // [L] keys, then values
+  std::vector<std::int64_t> front_rows_;  // [L]
+  std::vector<Buffer> storage_;           // [L] keys, then values
   std::vector<kernels::KvCache> layers_;
   std::vector<std::int64_t> read_;  // [L] rows when a pass was last done
   std::vector<std::vector<memory::RecalledRow>> recalled_;

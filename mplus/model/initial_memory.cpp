@@ -5,6 +5,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/weights/dequantise.h"
+#include "mplus/kernels/transfer.h"
 #include "mplus/model/write_pass.h"
 
 namespace mplus::model {
@@ -36,7 +37,10 @@ memory::Rows project_layer(Workspace& w, const memory::Layout& layout, std::int6
   ProjectedRows projected = project_rows(w, l, {h.data(), DType::f32, {hidden.rows, hidden.cols}});
   if (key) {
     projected.key = to_floats(*key);
-    require_finite(w, l, "retriever keys", {projected.key.data(), DType::f32, {std::ssize(projected.key)}});
+    const ConstTensor given(projected.key.data(), DType::f32, {std::ssize(projected.key)});
+    const kernels::OnDevice there(w.queue(), given);
+    require_finite(w, l, "retriever keys", there.tensor());
+    end_checks(w);
   }
   memory::Rows rows(layout, std::max<std::int64_t>(1, hidden.rows));
   append_with_births(rows, layout,

@@ -44,7 +44,6 @@ void Workspace::reserve(std::int64_t rows) {
   for (Tensor* tensor : {&all_.q, &all_.o}) *tensor = sized(c.heads * c.head_size);
   for (Tensor* tensor : {&all_.k, &all_.v}) *tensor = sized(c.kv_heads * c.head_size);
   for (Tensor* tensor : {&all_.gate, &all_.up}) *tensor = sized(c.ffn);
-  if (logits_.size_bytes() == 0) logits_ = room(kLogitRows * c.vocab);
   if (!weights_->memory) return;
   const std::int64_t r = weights_->memory->lora.rank;
   low_ = sized(static_cast<std::int64_t>(kProjections) * r)
@@ -70,25 +69,24 @@ Tensor Workspace::low(std::size_t projection, std::int64_t n) const {
   return low_.row(static_cast<std::int64_t>(projection)).rows(0, n);
 }
 
-Tensor Workspace::logits(std::int64_t n) const {
-  return logits_.tensor(DType::f32, {kLogitRows, weights_->config.vocab}).rows(0, n);
-}
+DType Workspace::cache_type() const { return queue_->backend().cache_type(queue_->numerics()); }
 
 kernels::KvCache Workspace::chunk_cache(std::int64_t rows) {
   const kernels::KvShape shape = kv_shape();
-  const std::int64_t floats = shape.groups * rows * shape.head_size;
+  const std::int64_t elements = shape.groups * rows * shape.head_size;
   for (Buffer* buffer : {&chunk_keys_, &chunk_values_})
-    if (buffer->size_bytes() < row_bytes(DType::f32, floats)) *buffer = room(floats);
-  return {.keys = chunk_keys_.tensor(DType::f32, {floats}).on_host<float>(),
-          .values = chunk_values_.tensor(DType::f32, {floats}).on_host<float>(),
-          .rows = 0,
-          .capacity = rows};
+    if (buffer->size_bytes() < row_bytes(cache_type(), elements))
+      *buffer = queue_->backend().allocate(row_bytes(cache_type(), elements));
+  return {.keys = chunk_keys_.tensor(cache_type(), {shape.groups, rows, shape.head_size}),
+          .values = chunk_values_.tensor(cache_type(), {shape.groups, rows, shape.head_size}),
+          .rows = 0};
 }
 
 void Workspace::project_bos() {
   const auto layers = static_cast<std::int64_t>(weights_->layers.size());
   bos_ = room(2 * layers * 2 * weights_->config.kv_heads * weights_->config.head_size);
   reserve(1);
+  begin_checks(*this);
   const Tensor xn = rows(1).xn;
   for (Adapter adapter : {Adapter::write, Adapter::read}) {
     const PassKind kind{adapter, kernels::Rows::batched};
@@ -100,6 +98,7 @@ void Workspace::project_bos() {
       require_finite(*this, l, "values of bos", bos(l, adapter, 1));
     }
   }
+  end_checks(*this);
 }
 
 Tensor Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t which) const {
@@ -140,11 +139,27 @@ void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const Retriever
 }
 
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values) {
-  if (kernels::all_finite(w.queue(), values)) return;
+  w.checked.push_back({layer, what});
+  kernels::note_finite(w.queue(), values, static_cast<std::int32_t>(w.checked.size()) - 1);
+  if (w.queue().device().is_cpu()) end_checks(w);
+}
+
+void begin_checks(Workspace& w) {
+  if (w.checked.empty()) return;
+  kernels::take_note(w.queue());
+  w.checked.clear();
+}
+
+void end_checks(Workspace& w) {
+  if (w.checked.empty()) return;
+  const std::int32_t note = kernels::take_note(w.queue());
+  const Workspace::Checked first = w.checked[static_cast<std::size_t>(std::max(note, 0))];
+  w.checked.clear();
+  if (note < 0) return;
   fail(ErrorCode::corrupt,
        "{}: {}{} are NaN or infinite: the weights are damaged, or the memory that is read; get the files "
        "again",
-       w.weights().files, layer < 0 ? "" : fmt::format("layer {}: ", layer), what);
+       w.weights().files, first.layer < 0 ? "" : fmt::format("layer {}: ", first.layer), first.what);
 }
 
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {

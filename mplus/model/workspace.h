@@ -11,6 +11,7 @@
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/linear.h"
+#include "mplus/kernels/outgoing.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
 #include "mplus/model/weights.h"
@@ -24,6 +25,18 @@ struct ReadShare {
   const ReadItem* item = nullptr;
   std::int64_t at = 0;  // first row
   std::int64_t T = 0;
+};
+
+// What the scouts of an item ask in a layer; empty where there is none.
+struct ScoutTensors {
+  Tensor retriever;  // [T, d_r]
+  Tensor attention;  // [T, H·e], before RoPE
+  Tensor pool;       // [T]
+};
+
+// Keys and values before RoPE, [n, G·e] each.
+struct RowTensors {
+  Tensor k, v;
 };
 
 struct RopeOptions {
@@ -61,16 +74,30 @@ class Workspace {
 
   // Makes room for so many stacked rows. Contents do not survive growing.
   void reserve(std::int64_t rows);
-  void reserve_positions(std::int64_t positions) { rope_.reserve(positions); }
+  void reserve_positions(std::int64_t positions) { rope_.reserve(*queue_, positions); }
   Activations rows(std::int64_t n) const;                    // of the first n ≤ reserved
   Tensor low(std::size_t projection, std::int64_t n) const;  // [n, r], inside its adapter
   Tensor query_hidden(std::int64_t n) const { return all_.query_hidden.rows(0, n); }
-  Tensor logits(std::int64_t n) const;              // [n, V], n ≤ kLogitRows
+  DType cache_type() const;                         // of attention caches on the queue's device
   kernels::KvCache chunk_cache(std::int64_t rows);  // one session's, of one layer, in a write pass
 
   // k and v of a layer's bos vector under an adapter, [1, kv] each; position 0, so RoPE leaves them alone.
   ConstTensor bos_k(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 0); }
   ConstTensor bos_v(std::int64_t layer, Adapter adapter) const { return bos(layer, adapter, 1); }
+
+  // Names what may turn out not to be finite (require_finite).
+  struct Checked {
+    std::int64_t layer = 0;
+    const char* what = nullptr;
+  };
+  std::vector<Checked> checked;
+
+  // What read passes give to the host: at their end, with what lies there for which layer and share, in that
+  // order; in the middle; and logits.
+  kernels::HostPool host_pool;
+  kernels::Outgoing outgoing, asked, logits;
+  std::vector<ScoutTensors> scouts;
+  std::vector<RowTensors> kept;  // of tokens, in the window's precision
 
   // What a read gathers of a memory.
   std::vector<kernels::RowBlock> blocks;
@@ -94,7 +121,7 @@ class Workspace {
   Activations all_;  // of all rows there is room for
   Tensor low_;       // [kProjections, rows, r]
   std::vector<Buffer> buffers_;
-  Buffer logits_, chunk_keys_, chunk_values_;
+  Buffer chunk_keys_, chunk_values_;
   Buffer bos_;  // [adapter write/read, L, k/v, kv]
 };
 
@@ -111,9 +138,12 @@ void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outpu
 void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
                        kernels::Rows rows);
 
-// Throws corrupt where a pass gave NaN or infinity: the weights, or the rows of a memory, hold such values,
-// and nothing that follows from them may be said or written. `layer`: −1 behind the last one.
+// NaN or infinity in a pass: the weights, or the rows of a memory, hold such values, and nothing that follows
+// from them may be said or written. The processor throws corrupt at once; another device goes on, and
+// end_checks() throws. `layer`: −1 behind the last one.
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values);
+void begin_checks(Workspace& w);  // forgets those of a pass that did not come to its end
+void end_checks(Workspace& w);    // waits; before anything of the pass is given away
 
 // The same of a pass's queries, keys and values.
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a);

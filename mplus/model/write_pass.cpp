@@ -9,6 +9,7 @@
 #include "mplus/kernels/embedding.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
 
 namespace mplus::model {
 namespace {
@@ -106,7 +107,7 @@ void attend_share(Workspace& w, const Activations& a, const Share& s, std::int64
   const std::int64_t rows = 1 + s.tail + s.tokens;
   kernels::KvCache cache = w.chunk_cache(rows);
   const auto append = [&](ConstTensor k, ConstTensor v) {
-    kernels::append_rows(w.queue(), cache, shape, k, v, w.rope());
+    kernels::append_rows(w.queue(), cache, shape, {k, v}, w.rope());
   };
   append(w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
   append(a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
@@ -125,9 +126,14 @@ WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
   highest_ = remembering.layer(remembering.count(c.layers) - 1);
   residual_ = w.queue().backend().allocate(row_bytes(DType::f32, stack_->rows * c.hidden));
   x_ = residual_.tensor(DType::f32, {stack_->rows, c.hidden});
+  const std::int64_t layers = remembering.count(c.layers);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    written_[i].n = stack_->shares[i].written;
-    written_[i].hidden.reserve(w.weights().layers.size());
+    WrittenRows& written = written_[i];
+    written.n = stack_->shares[i].written;
+    written.room.begin(
+        w.queue(), w.host_pool,
+        static_cast<std::size_t>(layers) * kernels::Outgoing::piece_bytes(DType::f32, written.n * c.hidden));
+    written.hidden.reserve(static_cast<std::size_t>(layers));
     stops_.push_back(batch[i].stop);
   }
   embed_chunks(w, x_, stack_->shares, batch);
@@ -144,10 +150,15 @@ bool WritePass::advance(std::int64_t layers) {
   w_->reserve(stack_->rows);
   for (const Share& s : stack_->shares) w_->reserve_positions(1 + s.tail + s.tokens);
   failed_ = true;  // where anything below throws
+  begin_checks(*w_);
   for (; layers > 0 && !done(); --layers) {
     for (const StopFlag stop : stops_) end_if_stopped(stop);
     run_layer(next_++);
   }
+  if (done())
+    for (WrittenRows& written : written_) written.room.bring(w_->queue());
+  end_checks(*w_);
+  w_->queue().wait();
   failed_ = false;
   return done();
 }
@@ -173,8 +184,9 @@ void WritePass::run_layer(std::int64_t l) {
     const Share& s = stack_->shares[i];
     const ConstTensor rows_written = x.rows(s.active_at + s.active() - s.written, s.written);
     require_finite(w, l, "hidden states", rows_written);
-    const float* first = rows_written.on_host<float>();
-    written_[i].hidden.emplace_back(first, first + rows_written.elements());  // [n,d]
+    const Tensor kept = written_[i].room.piece(DType::f32, {s.written, c.hidden});  // [n,d]
+    kernels::copy(w.queue(), kept, rows_written);
+    written_[i].hidden.push_back(kept);
   }
 }
 
@@ -186,39 +198,79 @@ std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> bat
   return written;
 }
 
-ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden, Adapter adapter) {
+namespace {
+
+// What memory keeps of n rows of one layer, in pieces of `room`.
+struct Kept {
+  Tensor k, v, key;
+};
+
+std::size_t kept_bytes(const Workspace& w, std::int64_t n) {
+  const kernels::KvShape shape = w.kv_shape();
+  return 2 * kernels::Outgoing::piece_bytes(DType::f32, n * shape.groups * shape.head_size) +
+         kernels::Outgoing::piece_bytes(DType::f32, n * w.weights().memory->d_r);
+}
+
+Kept project_layer(Workspace& w, kernels::Outgoing& room, std::int64_t layer, ConstTensor hidden,
+                   Adapter adapter) {
   const io::ModelConfig& c = w.weights().config;
   const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
-  const std::int64_t n = hidden.size(0), kv = c.kv_heads * c.head_size, d_r = w.weights().memory->d_r;
+  const std::int64_t n = hidden.size(0), kv = c.kv_heads * c.head_size;
   const PassKind kind{adapter, kernels::Rows::batched};
-  ProjectedRows rows;
-  const auto sized = [&](AlignedVector<float>& values, std::int64_t width) {
-    values.assign(static_cast<std::size_t>(n * width), 0.0f);
-    return Tensor(values.data(), DType::f32, {n, width});
-  };
-  const Tensor k = sized(rows.k, kv), v = sized(rows.v, kv), key = sized(rows.key, d_r);
+  const Kept kept{.k = room.piece(DType::f32, {n, kv}),
+                  .v = room.piece(DType::f32, {n, kv}),
+                  .key = room.piece(DType::f32, {n, w.weights().memory->d_r})};
   w.reserve(n);
   const Tensor xn = w.rows(n).xn;
   kernels::rms_norm(w.queue(), xn, hidden, weights.attention_norm, c.norm_epsilon);
-  project(w, xn, {{k, &weights.k}, {v, &weights.v}}, kind);
-  if (!weights.key.empty()) retriever_project(w, key, xn, weights.key, kind.rows);
-  require_finite(w, layer, "keys of a memory", k);
-  require_finite(w, layer, "values of a memory", v);
-  require_finite(w, layer, "retriever keys", key);
-  return rows;
+  project(w, xn, {{kept.k, &weights.k}, {kept.v, &weights.v}}, kind);
+  if (weights.key.empty()) kernels::fill(w.queue(), kept.key, 0.0f);
+  else retriever_project(w, kept.key, xn, weights.key, kind.rows);
+  require_finite(w, layer, "keys of a memory", kept.k);
+  require_finite(w, layer, "values of a memory", kept.v);
+  require_finite(w, layer, "retriever keys", kept.key);
+  return kept;
+}
+
+void bring(Workspace& w, kernels::Outgoing& room) {
+  room.bring(w.queue());
+  end_checks(w);
+  w.queue().wait();
+}
+
+}  // namespace
+
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden, Adapter adapter) {
+  begin_checks(w);
+  const kernels::OnDevice states(w.queue(), hidden);
+  kernels::Outgoing room;
+  room.begin(w.queue(), w.host_pool, kept_bytes(w, hidden.size(0)));
+  const Kept kept = project_layer(w, room, layer, states.tensor(), adapter);
+  bring(w, room);
+  const auto values = [&](const Tensor& piece) {
+    const float* first = room.on_host(piece).on_host<float>();
+    return AlignedVector<float>(first, first + piece.elements());
+  };
+  return {values(kept.k), values(kept.v), values(kept.key)};
 }
 
 ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written) {
+  begin_checks(w);
   const std::size_t layers = written.hidden.size();
-  projected_.reserve(layers);
+  room_.begin(w.queue(), w.host_pool, layers * kept_bytes(w, written.n));
+  std::vector<Kept> kept;
   for (std::size_t place = 0; place < layers; ++place) {
-    const float* hidden = written.hidden[place].data();
-    const ConstTensor states(hidden, DType::f32, {written.n, w.weights().config.hidden});
     const std::int64_t l = w.weights().memory->layers.layer(static_cast<std::int64_t>(place));
-    const auto& p = projected_.emplace_back(project_rows(w, l, states));
-    rows_.push_back(
-        {.hidden = hidden, .k = p.k.data(), .v = p.v.data(), .key = p.key.data(), .n = written.n});
+    kept.push_back(project_layer(w, room_, l, written.hidden[place], Adapter::read));
   }
+  bring(w, room_);
+  const auto values = [&](const Tensor& piece) { return room_.on_host(piece).on_host<float>(); };
+  for (std::size_t place = 0; place < layers; ++place)
+    rows_.push_back({.hidden = written.on_host(place).on_host<float>(),
+                     .k = values(kept[place].k),
+                     .v = values(kept[place].v),
+                     .key = values(kept[place].key),
+                     .n = written.n});
 }
 
 void inject(Workspace& w, std::span<const Injection> batch) {

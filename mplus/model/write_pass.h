@@ -29,7 +29,10 @@ struct WriteItem {
 // The hidden states an update writes, of the layers that keep a memory, for one session.
 struct WrittenRows {
   std::int64_t n = 0;
-  std::vector<AlignedVector<float>> hidden;  // [layers] of [n, d]
+  kernels::Outgoing room = {};
+  std::vector<Tensor> hidden = {};  // [layers] of [n, d], on the device
+
+  ConstTensor on_host(std::size_t place) const { return room.on_host(hidden[place]); }  // once taken
 };
 
 // The pass in parts: it can be paused between layers, and other passes may use the workspace meanwhile. How
@@ -70,21 +73,22 @@ class WritePass {
 std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch);
 
 // Keys and values under `adapter`, and retriever keys, of hidden states of one layer: what memory keeps of
-// them.
+// them. `hidden` lies in host memory.
 struct ProjectedRows {
   AlignedVector<float> k, v, key;
 };
 ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
                            Adapter adapter = Adapter::read);
 
-// What an update stores: hidden states, and what is projected from them, of the layers that keep a memory.
+// What an update stores: hidden states, and what is projected from them, of the layers that keep a memory, in
+// host memory.
 class ChunkRows {
  public:
   ChunkRows(Workspace& w, const WrittenRows& written);  // which must outlive it
   std::span<const memory::NewRows> layers() const { return rows_; }
 
  private:
-  std::vector<ProjectedRows> projected_;
+  kernels::Outgoing room_;
   std::vector<memory::NewRows> rows_;
 };
 

@@ -257,8 +257,9 @@ TEST(Runner, ATokenThatFailsFailsAlone) {
   const TokenLogits to_beside = [&](auto, std::span<const float> row) {
     beside.assign(row.begin(), row.end());
   };
-  std::vector<model::AttentionCache> caches(
-      3, model::AttentionCache(engine.weights().config.layers, engine.workspace().kv_shape()));
+  std::vector<model::AttentionCache> caches;
+  for (int i = 0; i < 3; ++i)
+    caches.emplace_back(engine.weights().config.layers, engine.workspace().kv_shape());
   Work by_itself = decode(caches[0], good, to_alone);
   engine.runner().finish({&by_itself, 1});
   Work works[2] = {decode(caches[1], damaged, to_beside), decode(caches[2], good, to_beside)};

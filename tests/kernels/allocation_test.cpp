@@ -1,4 +1,6 @@
 // The token loop allocates nothing: once an operation has run at a size, running it again takes no memory.
+#include <utility>
+
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/linear.h"
@@ -24,13 +26,16 @@ TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
     const KvShape shape{3, 1, 64};
     std::vector<float> k = random.values(rows * 64), v = random.values(rows * 64), x = random.values(T * d);
     std::vector<float> out(x.size()), scores(n), norm = random.values(d);
-    const KvCache cache{k.data(), v.data(), rows, rows};
+    const KvCache cache{floats(k, {1, rows, 64}), floats(v, {1, rows, 64}), rows};
+    const ConstTensor all_keys = key_tensor(keys.bytes.data(), DType::bf16, n, d_r);
     const auto step = [&](std::int64_t count) {
-      rms_norm(queue, out.data(), x.data(), norm.data(), count, d, 1e-5f);
-      linear(queue, out.data(), x.data(), count, w.matrix());
-      attend(queue, out.data(), x.data(), count, cache, shape);
-      swiglu(queue, out.data(), x.data(), x.data(), count * d);
-      retrieval_scores(queue, scores.data(), x.data(), count, keys.bytes.data(), DType::bf16, n, d_r);
+      const ConstTensor in = floats(std::as_const(x), {count, d});
+      const Tensor to = floats(out, {count, d});
+      rms_norm(queue, to, in, floats(std::as_const(norm), {d}), 1e-5f);
+      linear(queue, to, in, w.matrix());
+      attend(queue, to, in, cache, shape);
+      swiglu(queue, to, in, in);
+      retrieval_scores(queue, floats(scores, {n}), floats(std::as_const(x), {count, d_r}), all_keys);
     };
     step(T);
     step(1);

@@ -24,8 +24,13 @@ struct Operands {
     q = random.values(T * s.heads * s.head_size, size);
     keys = random.values(s.groups * capacity * s.head_size, size);
     values = random.values(s.groups * capacity * s.head_size);
-    cache = {keys.data(), values.data(), rows, capacity};
+    cache = {floats(keys, {s.groups, capacity, s.head_size}),
+             floats(values, {s.groups, capacity, s.head_size}), rows};
   }
+  ConstTensor queries() const { return floats(q, {T, shape.heads * shape.head_size}); }
+  Tensor like_queries(std::vector<float>& x) const { return floats(x, {T, shape.heads * shape.head_size}); }
+  const float* keys_of(std::int64_t group) const { return cache.keys.row(group).on_host<float>(); }
+  const float* values_of(std::int64_t group) const { return cache.values.row(group).on_host<float>(); }
   std::int64_t size() const { return T * shape.heads * shape.head_size; }
 };
 
@@ -33,7 +38,7 @@ struct Operands {
 std::vector<double> softmax(const Operands& o, std::int64_t t, std::int64_t h, double& largest_score) {
   const std::int64_t e = o.shape.head_size, seen = o.cache.rows - o.T + 1 + t;
   const float* q = o.q.data() + (t * o.shape.heads + h) * e;
-  const float* keys = o.cache.keys + h / (o.shape.heads / o.shape.groups) * o.cache.capacity * e;
+  const float* keys = o.keys_of(h / (o.shape.heads / o.shape.groups));
   std::vector<double> weights(static_cast<std::size_t>(seen));
   double maximum = -1e300, total = 0.0;
   largest_score = 0.0;
@@ -65,15 +70,15 @@ void check(Queue& queue, const Operands& o) {
   const std::int64_t e = o.shape.head_size, sharing = o.shape.heads / o.shape.groups;
   std::vector<float> out(static_cast<std::size_t>(o.size()), std::numeric_limits<float>::quiet_NaN());
   std::vector<float> taps(static_cast<std::size_t>(o.shape.heads * o.T * o.cache.rows), 7.0f);
-  attend(queue, out.data(), o.q.data(), o.T, o.cache, o.shape);
-  attention_weights(queue, taps.data(), o.q.data(), o.T, o.cache, o.shape);
+  attend(queue, o.like_queries(out), o.queries(), o.cache, o.shape);
+  attention_weights(queue, floats(taps, {o.shape.heads, o.T, o.cache.rows}), o.queries(), o.cache, o.shape);
   for (std::int64_t t = 0; t < o.T; ++t) {
     for (std::int64_t h = 0; h < o.shape.heads; ++h) {
       double largest = 0.0;
       const std::vector<double> weights = softmax(o, t, h, largest);
       const auto seen = static_cast<std::int64_t>(weights.size());
       const double bound = bound_of(o, largest, seen);
-      const float* values = o.cache.values + h / sharing * o.cache.capacity * e;
+      const float* values = o.values_of(h / sharing);
       for (std::int64_t i = 0; i < e; ++i) {
         double wanted = 0.0;
         for (std::int64_t j = 0; j < seen; ++j)
@@ -124,8 +129,8 @@ TEST_P(AttentionTest, BitsDoNotDependOnThreads) {
   for (const auto& [T, rows] : {std::pair{1, 1400}, {3, 600}, {60, 400}}) {
     const Operands o(T, rows, {9, 3, 64}, 11);
     std::vector<float> a(static_cast<std::size_t>(o.size())), b(a.size());
-    attend(alone, a.data(), o.q.data(), o.T, o.cache, o.shape);
-    attend(shared, b.data(), o.q.data(), o.T, o.cache, o.shape);
+    attend(alone, o.like_queries(a), o.queries(), o.cache, o.shape);
+    attend(shared, o.like_queries(b), o.queries(), o.cache, o.shape);
     ASSERT_TRUE(same_bits(a.data(), b.data(), o.size())) << T << " queries";
   }
 }
@@ -137,10 +142,10 @@ TEST_P(AttentionTest, BitsOfAQueryDoNotDependOnItsNeighbours) {
   const Operands o(60, 200, {9, 3, 64}, 12);
   const std::int64_t width = o.shape.heads * o.shape.head_size;
   std::vector<float> all(static_cast<std::size_t>(o.size())), some(all.size());
-  attend(queue, all.data(), o.q.data(), o.T, o.cache, o.shape);
+  attend(queue, o.like_queries(all), o.queries(), o.cache, o.shape);
   for (const std::int64_t last : {4, 11, 37}) {
     const std::int64_t from = (o.T - last) * width;
-    attend(queue, some.data(), o.q.data() + from, last, o.cache, o.shape);
+    attend(queue, floats(some, {last, width}), o.queries().rows(o.T - last, last), o.cache, o.shape);
     ASSERT_TRUE(same_bits(all.data() + from, some.data(), last * width)) << last << " queries";
   }
 }
@@ -158,13 +163,13 @@ TEST_P(AttentionTest, BitsDoNotDependOnOtherSessions) {
   together.reserve(sessions.size());
   for (const Operands& o : sessions) {
     together.emplace_back(static_cast<std::size_t>(o.size()));
-    items.push_back({.out = together.back().data(), .q = o.q.data(), .T = o.T, .cache = o.cache});
+    items.push_back({.out = o.like_queries(together.back()), .q = o.queries(), .cache = o.cache});
   }
   attend(queue, items, shape);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     const Operands& o = sessions[i];
     std::vector<float> alone(static_cast<std::size_t>(o.size()));
-    attend(queue, alone.data(), o.q.data(), o.T, o.cache, shape);
+    attend(queue, o.like_queries(alone), o.queries(), o.cache, shape);
     ASSERT_TRUE(same_bits(alone.data(), together[i].data(), o.size())) << "session " << i;
   }
   attend(queue, {}, shape);
@@ -184,12 +189,13 @@ TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
       const Weights k = random_weights(random, dtype, n, width), v = random_weights(random, dtype, n, width);
       std::vector<float> keys(static_cast<std::size_t>(shape.groups * capacity * shape.head_size), 9.0f);
       std::vector<float> values = keys;
-      KvCache cache{keys.data(), values.data(), 4, capacity};
-      append_rows(queue, cache, shape, {k.bytes.data(), dtype, {n, width}},
-                  {v.bytes.data(), dtype, {n, width}}, table);
+      KvCache cache{floats(keys, {shape.groups, capacity, shape.head_size}),
+                    floats(values, {shape.groups, capacity, shape.head_size}), 4};
+      append_rows(queue, cache, shape,
+                  {{k.bytes.data(), dtype, {n, width}}, {v.bytes.data(), dtype, {n, width}}}, table);
       ASSERT_EQ(cache.rows, 4 + n);
       std::vector<float> rotated = k.values;
-      rope(queue, rotated.data(), n, shape.groups, table, 4, 0);
+      rope(queue, floats(rotated, {n, width}), table, 4);
       for (std::int64_t g = 0; g < shape.groups; ++g) {
         for (std::int64_t r = 0; r < n; ++r) {
           const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,

@@ -1,8 +1,7 @@
 #include <bit>
 
-#include "mplus/kernels/activation.h"
 #include "mplus/kernels/convert.h"
-#include "mplus/kernels/norm.h"
+#include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/rope.h"
 #include "tests/kernels/operands.h"
 
@@ -22,7 +21,7 @@ TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
       Random random(static_cast<std::uint64_t>(T * 1000 + d));
       const std::vector<float> x = random.values(T * d, 30.0f), weight = random.values(d);
       std::vector<float> out(x.size());
-      rms_norm(queue, out.data(), x.data(), weight.data(), T, d, 1e-5f);
+      cpu::rms_norm(queue, out.data(), x.data(), weight.data(), T, d, 1e-5f);
       for (std::int64_t t = 0; t < T; ++t) {
         double squares = 0.0;
         for (std::int64_t i = 0; i < d; ++i)
@@ -38,7 +37,7 @@ TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
         }
       }
       std::vector<float> in_place = x;
-      rms_norm(queue, in_place.data(), in_place.data(), weight.data(), T, d, 1e-5f);
+      cpu::rms_norm(queue, in_place.data(), in_place.data(), weight.data(), T, d, 1e-5f);
       ASSERT_TRUE(same_bits(in_place.data(), out.data(), T * d));
     }
   }
@@ -60,8 +59,8 @@ TEST_P(ElementwiseTest, SiluAndSwigluEqualTheirDefinitions) {
     std::vector<float> gate = random.values(n, n > 1000 ? 100.0f : 8.0f);
     const std::vector<float> up = random.values(n);
     std::vector<float> out(gate.size()), alone = gate;
-    swiglu(queue, out.data(), gate.data(), up.data(), n);
-    silu(queue, alone.data(), n);
+    cpu::swiglu(queue, out.data(), gate.data(), up.data(), n);
+    cpu::silu(queue, alone.data(), n);
     for (std::size_t i = 0; i < gate.size(); ++i) {
       const auto x = static_cast<double>(gate[i]);
       const double wanted = silu_of(x);
@@ -69,7 +68,7 @@ TEST_P(ElementwiseTest, SiluAndSwigluEqualTheirDefinitions) {
       const double product = wanted * static_cast<double>(up[i]);
       ASSERT_NEAR(out[i], product, silu_bound(x, wanted)) << "gate " << gate[i] << ", up " << up[i];
     }
-    swiglu(queue, gate.data(), gate.data(), up.data(), n);
+    cpu::swiglu(queue, gate.data(), gate.data(), up.data(), n);
     ASSERT_TRUE(same_bits(gate.data(), out.data(), n)) << "in place";
   }
 }
@@ -80,10 +79,10 @@ TEST_P(ElementwiseTest, AnElementsBitsDoNotDependOnItsPlace) {
   Random random(5);
   const std::vector<float> x = random.values(100, 9.0f);
   std::vector<float> whole = x;
-  silu(queue, whole.data(), 100);
+  cpu::silu(queue, whole.data(), 100);
   for (std::int64_t i = 0; i < 100; ++i) {
     float one = x[static_cast<std::size_t>(i)];
-    silu(queue, &one, 1);
+    cpu::silu(queue, &one, 1);
     ASSERT_EQ(std::bit_cast<std::uint32_t>(one),
               std::bit_cast<std::uint32_t>(whole[static_cast<std::size_t>(i)]));
   }
@@ -96,7 +95,7 @@ TEST_P(ElementwiseTest, AdditionsAreExact) {
     Random random(static_cast<std::uint64_t>(n));
     const std::vector<float> x = random.values(n), y = random.values(n);
     std::vector<float> out = x;
-    add(queue, out.data(), y.data(), n);
+    cpu::add_row(queue, out.data(), y.data(), 1, n);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], x[i] + y[i]);
   }
   for (const std::int64_t T : {0, 1, 9, 300}) {
@@ -104,7 +103,7 @@ TEST_P(ElementwiseTest, AdditionsAreExact) {
       Random random(static_cast<std::uint64_t>(T + d));
       const std::vector<float> x = random.values(T * d), row = random.values(d);
       std::vector<float> out = x;
-      add_row(queue, out.data(), row.data(), T, d);
+      cpu::add_row(queue, out.data(), row.data(), T, d);
       for (std::int64_t i = 0; i < T * d; ++i)
         ASSERT_EQ(out[static_cast<std::size_t>(i)],
                   x[static_cast<std::size_t>(i)] + row[static_cast<std::size_t>(i % d)]);
@@ -128,7 +127,9 @@ TEST_P(ElementwiseTest, RopeTurnsPairsByTheirAngle) {
       const std::int64_t heads = 3, stride = heads * 2 * half + 5, first = 8000;
       const std::vector<float> x = random.values(T * stride);
       std::vector<float> out = x;
-      rope(queue, out.data(), T, heads, table, first, stride);
+      Tensor rows = floats(out, {T, stride});
+      rows.shape[1] = heads * 2 * half;
+      rope(queue, rows, table, first);
       for (std::int64_t t = 0; t < T; ++t) {
         for (std::int64_t i = 0; i < stride; ++i) {
           const auto at = static_cast<std::size_t>(t * stride + i);

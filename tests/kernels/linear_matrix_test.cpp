@@ -1,7 +1,7 @@
 // What products by matrix instructions have in common with those by dot products.
 #include <algorithm>
 
-#include "mplus/kernels/linear.h"
+#include "mplus/kernels/cpu/ops/operations.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -29,9 +29,9 @@ TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
     const std::vector<float> x = random.values(kRows * kInputs);
     std::vector<float> dots(kRows * kOutputs), matrices(kRows * kOutputs);
     force_isa("neon");
-    linear(queue, dots.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
+    cpu::linear(queue, dots.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
     force_isa("neon-i8mm");
-    linear(queue, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
+    cpu::linear(queue, matrices.data(), x.data(), kRows, w.matrix(), {.rows = Rows::batched});
     EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs)) << dtype_name(dtype);
   }
   force_isa(runnable_isas().front());
@@ -50,9 +50,9 @@ TEST(Linear, MatrixInstructionsGiveOneRowTheBitsOfABatch) {
     const Weights w = random_weights(random, dtype, kOutputs, kInputs);
     const std::vector<float> x = random.values(kRows * kInputs);
     std::vector<float> together(kRows * kOutputs), alone(kOutputs);
-    linear(queue, together.data(), x.data(), kRows, w.matrix());
+    cpu::linear(queue, together.data(), x.data(), kRows, w.matrix());
     for (std::int64_t t = 0; t < kRows; ++t) {
-      linear(queue, alone.data(), x.data() + t * kInputs, 1, w.matrix());
+      cpu::linear(queue, alone.data(), x.data() + t * kInputs, 1, w.matrix());
       EXPECT_TRUE(same_bits(alone.data(), together.data() + t * kOutputs, kOutputs)) << dtype_name(dtype);
     }
   }

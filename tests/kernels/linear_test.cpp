@@ -1,4 +1,4 @@
-#include "mplus/kernels/linear.h"
+#include "mplus/kernels/cpu/ops/operations.h"
 
 #include <algorithm>
 
@@ -80,8 +80,10 @@ void check_case(Queue& queue, DType dtype, const Case& c, Rows rows, bool accumu
   const std::vector<float> before = random.values(c.T * stride);
   std::vector<float> out = before;
   const float scale = accumulate ? 0.37f : 1.0f;
-  linear(queue, out.data(), x.data(), c.T, w.matrix(),
-         {.accumulate = accumulate, .scale = scale, .rows = rows, .out_stride = stride});
+  const Matrix matrix = w.matrix();
+  const cpu::Product product{
+      out.data(), &matrix, {.accumulate = accumulate, .scale = scale, .rows = rows}, stride};
+  cpu::linear(queue, x.data(), c.T, {&product, 1});
   const bool integer = queue.numerics() == Numerics::fast && meets_integers(dtype, c.inputs);
   for (std::int64_t t = 0; t < c.T; ++t) {
     const float* row = out.data() + t * stride;
@@ -125,12 +127,12 @@ TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
       ThreadPool one(1), three(3);
       Queue alone(one, numerics), shared(three, numerics);
       const LinearOptions batched{.rows = Rows::batched};
-      linear(alone, whole.data(), x.data(), kRows, w.matrix(), batched);
-      linear(shared, part.data(), x.data(), kRows, w.matrix(), batched);
+      cpu::linear(alone, whole.data(), x.data(), kRows, w.matrix(), batched);
+      cpu::linear(shared, part.data(), x.data(), kRows, w.matrix(), batched);
       ASSERT_TRUE(same_bits(whole.data(), part.data(), kRows * kOutputs)) << dtype_name(dtype);
       for (const std::int64_t T : {1, 2, 3, 5, 13, 66}) {
         const std::int64_t from = kRows - T;
-        linear(shared, part.data(), x.data() + from * kInputs, T, w.matrix(), batched);
+        cpu::linear(shared, part.data(), x.data() + from * kInputs, T, w.matrix(), batched);
         ASSERT_TRUE(same_bits(whole.data() + from * kOutputs, part.data(), T * kOutputs))
             << dtype_name(dtype) << ", " << T << " rows";
       }
@@ -148,8 +150,8 @@ TEST_P(LinearTest, OneRowHasTheSameBitsOnAnyThreads) {
       std::vector<float> a(1030), b(1030);
       ThreadPool one(1), three(3);
       Queue alone(one, numerics), shared(three, numerics);
-      linear(alone, a.data(), x.data(), 1, w.matrix());
-      linear(shared, b.data(), x.data(), 1, w.matrix());
+      cpu::linear(alone, a.data(), x.data(), 1, w.matrix());
+      cpu::linear(shared, b.data(), x.data(), 1, w.matrix());
       ASSERT_TRUE(same_bits(a.data(), b.data(), 1030)) << dtype_name(dtype);
     }
   }
@@ -170,7 +172,7 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
         std::vector<Weights> weights;
         std::vector<Matrix> matrices;
         std::vector<std::vector<float>> alone, together;
-        std::vector<Product> products;
+        std::vector<cpu::Product> products;
         for (std::size_t i = 0; i < 6; ++i)
           weights.push_back(random_weights(random, types[i], widths[i], kInputs));
         for (const Weights& w : weights) matrices.push_back(w.matrix());
@@ -178,10 +180,10 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
           alone.push_back(random.values(T * widths[i]));
           together.push_back(alone.back());
           const LinearOptions options{.accumulate = i % 2 == 1, .scale = 0.5f, .rows = rows};
-          linear(queue, alone.back().data(), x.data(), T, matrices[i], options);
+          cpu::linear(queue, alone.back().data(), x.data(), T, matrices[i], options);
           products.push_back({.out = together.back().data(), .w = &matrices[i], .options = options});
         }
-        linear(queue, x.data(), T, products);
+        cpu::linear(queue, x.data(), T, products);
         for (std::size_t i = 0; i < 6; ++i)
           ASSERT_TRUE(same_bits(alone[i].data(), together[i].data(), T * widths[i]))
               << dtype_name(types[i]) << ", " << T << " rows";
@@ -203,7 +205,7 @@ TEST_P(LinearTest, IntegerDotsDoNotSaturate) {
   const std::vector<float> x(2 * kInputs, 127.0f);  // scale 1, q = 127: exact
   std::vector<float> out(2 * kOutputs);
   for (const std::int64_t T : {1, 2}) {
-    linear(queue, out.data(), x.data(), T, w.matrix());
+    cpu::linear(queue, out.data(), x.data(), T, w.matrix());
     for (std::int64_t i = 0; i < T * kOutputs; ++i)
       ASSERT_EQ(out[static_cast<std::size_t>(i)], -128.0f * 127.0f * kInputs);
   }
@@ -233,7 +235,7 @@ TEST_P(LinearTest, CodesDoNotSaturate) {
       Queue queue(pool, Numerics::fast);
       std::vector<float> out(2 * kOutputs);
       for (const std::int64_t T : {1, 2}) {
-        linear(queue, out.data(), x.data(), T, w.matrix());
+        cpu::linear(queue, out.data(), x.data(), T, w.matrix());
         for (std::int64_t i = 0; i < T * kOutputs; ++i)
           ASSERT_EQ(static_cast<double>(out[static_cast<std::size_t>(i)]), expected)
               << dtype_name(dtype) << ", " << T << " rows";
@@ -249,7 +251,7 @@ TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
   for (const float tiny : {0.0f, 1e-45f, 1e-38f, 1e-30f}) {
     const std::vector<float> x(32, tiny);
     std::vector<float> out(5, std::numeric_limits<float>::quiet_NaN());
-    linear(queue, out.data(), x.data(), 1, w.matrix());
+    cpu::linear(queue, out.data(), x.data(), 1, w.matrix());
     check_row(w, x.data(), out.data(), nullptr, 1.0f, true);
   }
 }
@@ -269,7 +271,7 @@ TEST_P(LinearTest, WhatIsNoNumberStaysNone) {
           std::vector<float> x = random.values(T * kInputs);
           x[static_cast<std::size_t>((T - 1) * kInputs + 40)] = bad;  // the first of its lanes is fine
           std::vector<float> out(static_cast<std::size_t>(T * kOutputs));
-          linear(queue, out.data(), x.data(), T, w.matrix());
+          cpu::linear(queue, out.data(), x.data(), T, w.matrix());
           for (std::int64_t i = 0; i < T * kOutputs; ++i)
             ASSERT_EQ(std::isfinite(out[static_cast<std::size_t>(i)]), i < (T - 1) * kOutputs)
                 << dtype_name(dtype) << ", row " << i / kOutputs << " of " << T << ", output "
@@ -284,13 +286,13 @@ TEST(Linear, RefusesWhatItCannotMultiply) {
   const std::vector<float> x(64), data(64);
   std::vector<float> out(64);
   try {
-    linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::i64, 1, 8, nullptr});
+    cpu::linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::i64, 1, 8, nullptr});
     FAIL() << "i64 weights were accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
   }
   try {
-    linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::q8_0, 1, 33, nullptr});
+    cpu::linear(queue, out.data(), x.data(), 1, Matrix{data.data(), DType::q8_0, 1, 33, nullptr});
     FAIL() << "half a block was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);

@@ -13,6 +13,7 @@
 #include "mplus/core/buffer.h"
 #include "mplus/core/float16.h"
 #include "mplus/core/philox.h"
+#include "mplus/core/tensor.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/queue.h"
@@ -78,6 +79,13 @@ struct Weights {
   }
 };
 Weights random_weights(Random& random, DType dtype, std::int64_t rows, std::int64_t cols);
+
+inline Tensor floats(std::vector<float>& x, std::initializer_list<std::int64_t> shape) {
+  return {x.data(), DType::f32, shape};
+}
+inline ConstTensor floats(const std::vector<float>& x, std::initializer_list<std::int64_t> shape) {
+  return {x.data(), DType::f32, shape};
+}
 
 inline bool same_bits(const float* a, const float* b, std::int64_t n) {
   return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(float)) == 0;

@@ -10,8 +10,10 @@
 #include "mplus/kernels/embedding.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/norm.h"
+#include "mplus/kernels/outgoing.h"
 #include "mplus/kernels/pooling.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -24,20 +26,32 @@ class OperationsTest : public testing::TestWithParam<Device> {
  protected:
   Tensor on_device(const std::vector<float>& values, std::initializer_list<std::int64_t> shape) {
     buffers_.push_back(queue_.backend().allocate(std::max<std::size_t>(1, values.size()) * sizeof(float)));
-    const Tensor there = buffers_.back().tensor(DType::f32, shape);
-    std::copy(values.begin(), values.end(), there.on_host<float>());
-    return there;
+    const auto n = std::ssize(values);
+    copy(queue_, buffers_.back().tensor(DType::f32, {n}), floats(values, {n}));
+    return buffers_.back().tensor(DType::f32, shape);
   }
-  static std::vector<float> back(const ConstTensor& x) {
-    const float* values = x.on_host<float>();
-    return {values, values + x.elements()};
+  std::vector<float> back(const ConstTensor& x) { return to_host(queue_, x); }
+  // As a model's loader places it: on the processor as it is, elsewhere by value.
+  Matrix on_device(const Weights& w) {
+    if (queue_.device().is_cpu()) return w.matrix();
+    EXPECT_EQ(queue_.backend().weight_type(Numerics::exact, w.dtype), DType::f32);
+    const Tensor there = on_device(w.values, {w.rows, w.cols});
+    return {there.data, DType::f32, w.rows, w.cols, nullptr, queue_.device()};
   }
 
   ThreadPool pool_{2};
   Queue queue_{pool_, Numerics::exact, GetParam()};
   std::vector<Buffer> buffers_;
 };
-INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::Values(Device()));
+
+std::vector<Device> devices() {
+  std::vector<Device> all{Device()};
+  for (int i = 0; i < cuda_devices(); ++i) all.push_back({DeviceKind::cuda, static_cast<std::int8_t>(i)});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::ValuesIn(devices()), [](const auto& info) {
+  return info.param.is_cpu() ? "cpu" : "cuda" + std::to_string(info.param.index);
+});
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -47,11 +61,12 @@ TEST_P(OperationsTest, EmbeddingIsARowOfItsTable) {
     Random random(3);
     const std::int64_t vocab = 19, d = dtype >= DType::q4_k ? 512 : is_quantised(dtype) ? 96 : 37;
     const Weights table = random_weights(random, dtype, vocab, d);
+    const Matrix placed = on_device(table);
     for (const std::int64_t T : kRows) {
       std::vector<std::int32_t> ids;
       for (std::int64_t t = 0; t < T; ++t) ids.push_back(static_cast<std::int32_t>(random.bits() % 19));
       const Tensor out = on_device(std::vector<float>(index(T * d)), {T, d});
-      embed(queue_, out, table.matrix(), ids);
+      embed(queue_, out, placed, ids);
       const std::vector<float> found = back(out);
       for (std::int64_t i = 0; i < T * d; ++i)
         ASSERT_EQ(found[index(i)], table.values[index(ids[index(i / d)] * d + i % d)]) << dtype_name(dtype);
@@ -117,22 +132,29 @@ TEST_P(OperationsTest, FillAndFinite) {
     const Tensor x = on_device(std::vector<float>(index(n)), {n});
     fill(queue_, x, 2.5f);
     for (const float value : back(x)) ASSERT_EQ(value, 2.5f);
-    EXPECT_TRUE(all_finite(queue_, x));
+    note_finite(queue_, x, 0);
+    EXPECT_EQ(take_note(queue_), -1);
     for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN()}) {
       for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
         std::vector<float> values(index(n), std::numeric_limits<float>::max());
         values[index(at)] = bad;
-        EXPECT_FALSE(all_finite(queue_, on_device(values, {n})));
+        const Tensor spoilt = on_device(values, {n});
+        for (const std::int32_t number : {7, 3, 5}) note_finite(queue_, spoilt, number);
+        note_finite(queue_, x, 1);
+        EXPECT_EQ(take_note(queue_), 3) << "the first that is not finite";
+        EXPECT_EQ(take_note(queue_), -1) << "taken";
       }
     }
   }
-  EXPECT_TRUE(all_finite(queue_, on_device({}, {0})));
+  note_finite(queue_, on_device({}, {0}), 0);
+  EXPECT_EQ(take_note(queue_), -1);
 }
 
 Weights zero_weights(std::int64_t rows, std::int64_t cols) {
   Weights w;
   w.bytes.assign(index(rows * cols) * sizeof(float), std::byte{0});
+  w.values.assign(index(rows * cols), 0.0f);
   w.rows = rows;
   w.cols = cols;
   return w;
@@ -147,13 +169,13 @@ TEST_P(OperationsTest, AnAdapterAddsItsProduct) {
                     b = random_weights(random, DType::bf16, out, r);
       const std::vector<float> x = random.values(T * in), y = random.values(T * out);
       const Tensor sum = on_device(y, {T, out});
-      const Matrix first = a.matrix();
+      const Matrix first = on_device(a), second = on_device(b);
       const Tensor plain = on_device(std::vector<float>(index(T * r)), {T, r}),
                    low = on_device(std::vector<float>(index(T * r)), {T, r});
       const Weights zero = zero_weights(out, in);
-      const Matrix base = zero.matrix();
+      const Matrix base = on_device(zero);
       const AdaptedOutput outputs[] = {
-          {.out = sum, .base = &base, .adapter = {a.matrix(), b.matrix(), 0.5f, low}, .accumulate = true},
+          {.out = sum, .base = &base, .adapter = {first, second, 0.5f, low}, .accumulate = true},
           {.out = plain, .base = &first, .adapter = {}, .accumulate = false}};
       linear_adapted(queue_, on_device(x, {T, in}), outputs, rows);
       EXPECT_EQ(back(plain), back(low)) << "one without an adapter, beside it";
@@ -187,8 +209,9 @@ TEST_P(OperationsTest, LinearWritesRowsThatStandApart) {
   const Tensor wide = on_device(std::vector<float>(index(T * 16), 7.0f), {T, 16});
   Tensor apart = wide;
   apart.shape[1] = out;
-  linear(queue_, close, x, w.matrix());
-  linear(queue_, apart, x, w.matrix());
+  const Matrix placed = on_device(w);
+  linear(queue_, close, x, placed);
+  linear(queue_, apart, x, placed);
   const std::vector<float> a = back(close), b = back(wide);
   for (std::int64_t i = 0; i < T * 16; ++i)
     ASSERT_EQ(b[index(i)], i % 16 < out ? a[index(i / 16 * out + i % 16)] : 7.0f);
@@ -199,7 +222,7 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
   const KvShape shape{4, 2, 6};
   const std::int64_t kv = 12, capacity = 40;
   RopeTable angles({1.0f, 0.3f, 0.02f});
-  angles.reserve(capacity);
+  angles.reserve(queue_, capacity);
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const std::int64_t n : kRows) {
       Random random(static_cast<std::uint64_t>(n));
@@ -222,22 +245,49 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
         v.insert(v.end(), stored[3 + b].bytes.begin() + std::ptrdiff_t(at),
                  stored[3 + b].bytes.begin() + std::ptrdiff_t(at + size));
       }
-      std::vector<float> keys[2], values[2];
       KvCache caches[2];
-      for (int i = 0; i < 2; ++i) {
-        keys[i].assign(index(2 * capacity * 6), 0.0f);
-        values[i] = keys[i];
-        caches[i] = {keys[i].data(), values[i].data(), 3, capacity};
-      }
+      for (KvCache& cache : caches)
+        cache = {on_device(std::vector<float>(index(2 * capacity * 6)), {2, capacity, 6}),
+                 on_device(std::vector<float>(index(2 * capacity * 6)), {2, capacity, 6}), 3};
       gather_rows(queue_, caches[0], shape, {blocks, places}, angles);
-      append_rows(queue_, caches[1], shape, {k.data(), dtype, {n, kv}}, {v.data(), dtype, {n, kv}}, angles);
+      append_rows(queue_, caches[1], shape, {{k.data(), dtype, {n, kv}}, {v.data(), dtype, {n, kv}}}, angles);
       EXPECT_EQ(caches[0].rows, 3 + n);
-      EXPECT_TRUE(same_bits(keys[0].data(), keys[1].data(), std::ssize(keys[0])));
-      EXPECT_TRUE(same_bits(values[0].data(), values[1].data(), std::ssize(values[0])));
-      const KvCache later = behind(caches[0], 3, shape);
+      EXPECT_EQ(back(caches[0].keys), back(caches[1].keys));
+      EXPECT_EQ(back(caches[0].values), back(caches[1].values));
+      const KvCache later = behind(caches[0], 3);
       EXPECT_EQ(later.rows, n);
-      EXPECT_EQ(later.values, values[0].data() + 3 * 6);
+      EXPECT_EQ(later.capacity(), capacity - 3);
+      EXPECT_EQ(later.values.data, caches[0].values.row(0).rows(3, 1).data);
     }
+  }
+}
+
+// What was filled piece by piece on the device is on the host, and its memory is used again.
+TEST_P(OperationsTest, PiecesComeToTheHostTogether) {
+  HostPool pool;
+  const void* first = nullptr;
+  for (int round = 0; round < 2; ++round) {
+    Outgoing room;
+    room.begin(queue_, pool,
+               Outgoing::piece_bytes(DType::f32, 15) + Outgoing::piece_bytes(DType::bf16, 3) +
+                   Outgoing::piece_bytes(DType::f32, 0) + Outgoing::piece_bytes(DType::f32, 1));
+    Random random(static_cast<std::uint64_t>(round));
+    const std::vector<float> x = random.values(15), y = random.values(3), z = random.values(1);
+    const Tensor a = room.piece(DType::f32, {3, 5}), b = room.piece(DType::bf16, {3}),
+                 none = room.piece(DType::f32, {0, 4}), c = room.piece(DType::f32, {1});
+    copy(queue_, a, on_device(x, {3, 5}));
+    copy(queue_, b, on_device(y, {3}));
+    copy(queue_, none, on_device({}, {0, 4}));
+    copy(queue_, c, on_device(z, {1}));
+    room.bring(queue_);
+    queue_.wait();
+    EXPECT_TRUE(same_bits(room.on_host(a).on_host<float>(), x.data(), 15));
+    EXPECT_TRUE(same_bits(room.on_host(c).on_host<float>(), z.data(), 1));
+    EXPECT_EQ(room.on_host(none).elements(), 0);
+    const auto* rounded = static_cast<const std::uint16_t*>(room.on_host(b).data);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(rounded[i], f32_to_bf16(y[i]));
+    if (round == 0) first = room.on_host(a).data;
+    EXPECT_EQ(room.on_host(a).data, first) << "given out again";
   }
 }
 
@@ -248,24 +298,24 @@ TEST_P(OperationsTest, WrongShapesAndPlacesAreMistakes) {
   EXPECT_DEATH(swiglu(queue_, x, x, x.rows(0, 2)), "3 and 2");
   EXPECT_DEATH(add_row(queue_, four, four), "dimensions");
   Tensor elsewhere = x;
-  elsewhere.device = {DeviceKind::cuda, 0};
-  EXPECT_DEATH(silu(queue_, elsewhere), "cuda:0");
+  elsewhere.device = {DeviceKind::cuda, 9};
+  EXPECT_DEATH(silu(queue_, elsewhere), "cuda:9");
   const Weights table = [] {
     Random random(1);
     return random_weights(random, DType::f32, 9, 4);
   }();
   const std::int32_t ids[] = {0, 9, 1};
-  EXPECT_DEATH(embed(queue_, x, table.matrix(), ids), "token 9 of 9");
+  EXPECT_DEATH(embed(queue_, x, on_device(table), ids), "token 9 of 9");
 }
 
-TEST(Devices, ABuildWithoutCudaSaysSo) {
+TEST(Devices, OneThatIsNotThereIsAnError) {
   ThreadPool pool(1);
   try {
-    const Queue queue(pool, Numerics::fast, {DeviceKind::cuda, 1});
+    const Queue queue(pool, Numerics::fast, {DeviceKind::cuda, 99});
     FAIL() << "there is no such device";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_NE(std::string(error.what()).find("cuda:1"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("cuda:99"), std::string::npos);
   }
 }
 

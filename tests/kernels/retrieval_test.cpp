@@ -42,7 +42,8 @@ TEST_P(RetrievalTest, EqualsTheMeanOfSigmoids) {
       for (const float size : {0.5f, 20.0f}) {
         const Operands o(T, n, d_r, dtype, size);
         std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
-        retrieval_scores(queue, scores.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
+        retrieval_scores(queue, floats(scores, {n}), floats(o.q, {T, d_r}),
+                         key_tensor(o.keys.bytes.data(), dtype, n, d_r));
         for (std::int64_t j = 0; j < n; ++j) {
           double wanted = 0.0, largest = 0.0;
           for (std::int64_t t = 0; t < T; ++t) {
@@ -71,12 +72,15 @@ TEST_P(RetrievalTest, BitsDependOnTheKeyAlone) {
   ThreadPool one(1), three(3);
   Queue alone(one, Numerics::exact), shared(three, Numerics::fast);
   std::vector<float> a(n), b(n);
-  retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
-  retrieval_scores(shared, b.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  retrieval_scores(alone, floats(a, {n}), floats(o.q, {T, d_r}),
+                   key_tensor(o.keys.bytes.data(), DType::bf16, n, d_r));
+  retrieval_scores(shared, floats(b, {n}), floats(o.q, {T, d_r}),
+                   key_tensor(o.keys.bytes.data(), DType::bf16, n, d_r));
   ASSERT_TRUE(same_bits(a.data(), b.data(), n));
   for (const std::int64_t j : {0, 3, 1099}) {
     float score = 0.0f;
-    retrieval_scores(alone, &score, o.q.data(), T, o.keys.matrix().row(j), DType::bf16, 1, d_r);
+    retrieval_scores(alone, {&score, DType::f32, {1}}, floats(o.q, {T, d_r}),
+                     key_tensor(o.keys.matrix().row(j), DType::bf16, 1, d_r));
     ASSERT_TRUE(same_bits(&score, &a[static_cast<std::size_t>(j)], 1)) << j;
   }
 }
@@ -87,15 +91,17 @@ TEST_P(RetrievalTest, KeysInSeveralPlacesScoreAsOne) {
   ThreadPool pool(3);
   Queue queue(pool, Numerics::exact);
   std::vector<float> whole(n), parts(n, -1.0f);
-  retrieval_scores(queue, whole.data(), o.q.data(), T, o.keys.bytes.data(), DType::bf16, n, d_r);
+  retrieval_scores(queue, floats(whole, {n}), floats(o.q, {T, d_r}),
+                   key_tensor(o.keys.bytes.data(), DType::bf16, n, d_r));
   std::vector<KeyBlock> blocks;
   std::int64_t at = 0;
   for (const std::int64_t rows : {1, 0, 1024, 7, 1500, 468}) {
-    blocks.push_back({o.keys.matrix().row(at), parts.data() + at, rows});
+    blocks.push_back({key_tensor(o.keys.matrix().row(at), DType::bf16, rows, d_r),
+                      {parts.data() + at, DType::f32, {rows}}});
     at += rows;
   }
   ASSERT_EQ(at, n);
-  retrieval_scores(queue, blocks, o.q.data(), T, DType::bf16, d_r);
+  retrieval_scores(queue, blocks, floats(o.q, {T, d_r}));
   ASSERT_TRUE(same_bits(whole.data(), parts.data(), n));
 }
 
@@ -107,11 +113,14 @@ TEST_P(RetrievalTest, KeysOneByOneScoreAsOne) {
     for (const std::int64_t n : {0, 1, 63, 65, 2500}) {
       const Operands o(T, n, d_r, dtype, 2.0f);
       std::vector<float> whole(static_cast<std::size_t>(n)), single(whole.size(), -1.0f);
-      retrieval_scores(queue, whole.data(), o.q.data(), T, o.keys.bytes.data(), dtype, n, d_r);
-      std::vector<const std::byte*> keys;
-      for (std::int64_t j = n; j-- > 0;)
-        keys.push_back(static_cast<const std::byte*>(o.keys.matrix().row(j)));
-      retrieval_scores(queue, keys, single.data(), o.q.data(), T, dtype, d_r);
+      retrieval_scores(queue, floats(whole, {n}), floats(o.q, {T, d_r}),
+                       key_tensor(o.keys.bytes.data(), dtype, n, d_r));
+      const std::int64_t half = n / 2;
+      const ConstTensor all = key_tensor(o.keys.bytes.data(), dtype, n, d_r);
+      const ConstTensor blocks[] = {all.rows(0, half), {}, all.rows(half, n - half)};
+      std::vector<RowPlace> places;
+      for (std::int64_t j = n; j-- > 0;) places.push_back(j < half ? RowPlace{0, j} : RowPlace{2, j - half});
+      retrieval_scores(queue, floats(single, {n}), floats(o.q, {T, d_r}), {blocks, places});
       std::reverse(single.begin(), single.end());
       ASSERT_TRUE(same_bits(whole.data(), single.data(), n)) << n;
     }
@@ -171,7 +180,8 @@ TEST_P(RetrievalTest, SmallKeysEqualTheMeanOfSigmoids) {
     for (const float size : {0.5f, 20.0f}) {
       const SmallOperands o(T, n, d_r, size);
       std::vector<float> scores(static_cast<std::size_t>(n), -1.0f);
-      retrieval_scores(queue, scores.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
+      retrieval_scores(queue, floats(scores, {n}), floats(o.q, {T, d_r}),
+                       key_tensor(o.keys.data(), DType::i8, n, d_r));
       for (std::int64_t j = 0; j < n; ++j) {
         double largest = 0;
         const double wanted = small_score(o, T, j, d_r, &largest);
@@ -188,17 +198,19 @@ TEST_P(RetrievalTest, BitsOfSmallKeysDependOnTheKeyAlone) {
   ThreadPool one(1), three(3);
   Queue alone(one, Numerics::exact), shared(three, Numerics::fast);
   std::vector<float> a(n), b(n), c(n);
-  retrieval_scores(alone, a.data(), o.q.data(), T, o.keys.data(), DType::i8, n, d_r);
+  retrieval_scores(alone, floats(a, {n}), floats(o.q, {T, d_r}),
+                   key_tensor(o.keys.data(), DType::i8, n, d_r));
   std::vector<KeyBlock> blocks;
   std::int64_t at = 0;
   for (const std::int64_t rows : {1, 0, 500, 7, 592}) {
-    blocks.push_back({o.key(at), b.data() + at, rows});
+    blocks.push_back({key_tensor(o.key(at), DType::i8, rows, d_r), {b.data() + at, DType::f32, {rows}}});
     at += rows;
   }
-  retrieval_scores(shared, blocks, o.q.data(), T, DType::i8, d_r);
-  std::vector<const std::byte*> keys;
-  for (std::int64_t j = 0; j < n; ++j) keys.push_back(o.key(j));
-  retrieval_scores(shared, keys, c.data(), o.q.data(), T, DType::i8, d_r);
+  retrieval_scores(shared, blocks, floats(o.q, {T, d_r}));
+  const ConstTensor all = key_tensor(o.keys.data(), DType::i8, n, d_r);
+  std::vector<RowPlace> places;
+  for (std::int64_t j = 0; j < n; ++j) places.push_back({0, j});
+  retrieval_scores(shared, floats(c, {n}), floats(o.q, {T, d_r}), {{&all, 1}, places});
   ASSERT_TRUE(same_bits(a.data(), b.data(), n));
   ASSERT_TRUE(same_bits(a.data(), c.data(), n));
 }

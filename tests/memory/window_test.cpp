@@ -13,8 +13,8 @@ TEST(WindowRows, AppendEraseTruncate) {
   const Layout layout{.layers = 2, .hidden = 4, .kv = 2, .dtype = DType::bf16};
   WindowRows rows(layout);
   for (float value : {1.0f, 2.0f, 3.0f, 4.0f}) {
-    const float k[] = {value, -value}, v[] = {10 * value, 0.0f};
-    for (std::int64_t l = 0; l < 2; ++l) rows.append(l, k, v, 1);
+    const std::uint16_t k[] = {f32_to_bf16(value), f32_to_bf16(-value)}, v[] = {f32_to_bf16(10 * value), 0};
+    for (std::int64_t l = 0; l < 2; ++l) rows.append(l, {k, DType::bf16, {1, 2}}, {v, DType::bf16, {1, 2}});
     rows.commit(1);
   }
   rows.erase(1, 2);

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/linear.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::cli {
 namespace {
@@ -53,12 +55,16 @@ double read_bytes_per_second(ThreadPool& pool) {
 }
 
 double gemm_flops(engine::Engine& engine, std::int64_t rows) {
-  const Matrix& w = engine.weights().layers.front().gate.base;
-  const AlignedVector<float> x(static_cast<std::size_t>(rows * w.cols), 0.5f);
-  AlignedVector<float> out(static_cast<std::size_t>(rows * w.rows));
+  kernels::Queue& queue = engine.queue();
+  const Matrix& w = engine.workspace().weights().layers.front().gate.base;
+  const Buffer in = queue.backend().allocate(row_bytes(DType::f32, rows * w.cols)),
+               to = queue.backend().allocate(row_bytes(DType::f32, rows * w.rows));
+  const Tensor x = in.tensor(DType::f32, {rows, w.cols}), out = to.tensor(DType::f32, {rows, w.rows});
   const auto product = [&] {
-    kernels::linear(engine.queue(), out.data(), x.data(), rows, w, {.rows = kernels::Rows::batched});
+    kernels::linear(queue, out, x, w, {.rows = kernels::Rows::batched});
+    queue.wait();
   };
+  kernels::fill(queue, x, 0.5f);
   product();  // buffers are made, pages touched
   double best = 0;
   for (int run = 0; run < kRuns; ++run)

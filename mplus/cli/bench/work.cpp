@@ -189,7 +189,8 @@ QuestionSeconds question_seconds(engine::Session& session, std::int64_t tokens, 
                                .recall = recall.get(),
                                .scouts_end = tokens,
                                .logits_from = tokens - 1};
-    cache.reserve(1 + engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
+    cache.reserve(engine.queue(),
+                  1 + engine.layout().K0 + engine.layout().N + tokens);  // its pages are not at issue
     double planned = 0;
     engine::Work scouting = engine::Scout{
         .item = item, .plan = [&](kernels::Queue& queue, std::span<const memory::LayerQueries> states) {

@@ -126,6 +126,16 @@ ReadRun run_read(GoldenModel& model, const ReadRequest& request) {
   return run;
 }
 
+std::vector<float> stacked(const model::WrittenRows& written) {
+  std::vector<float> all;
+  for (std::size_t place = 0; place < written.hidden.size(); ++place) {
+    const ConstTensor layer = written.on_host(place);
+    const float* first = layer.on_host<float>();
+    all.insert(all.end(), first, first + layer.elements());
+  }
+  return all;
+}
+
 std::vector<io::TokenId> token_list(const Json& json) { return json.get<std::vector<io::TokenId>>(); }
 std::vector<std::int64_t> integer_list(const Json& json) { return json.get<std::vector<std::int64_t>>(); }
 std::vector<std::vector<std::int64_t>> integer_lists(const Json& json) {

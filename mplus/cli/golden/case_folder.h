@@ -71,7 +71,7 @@ class GoldenModel {
   // One update of each of these memories, in one pass.
   void update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
               const memory::Drops* drops);
-  const model::Weights& weights() const { return *weights_; }
+  const model::Weights& weights() { return workspace().weights(); }  // on the device
   memory::Layout layout(std::int64_t capacity = memory::kUnlimited) const;
   memory::Memory memory(std::int64_t capacity = memory::kUnlimited);
 
@@ -97,6 +97,7 @@ struct ReadRequest {
   model::Adapter adapter = model::Adapter::read;
 };
 ReadRun run_read(GoldenModel& model, const ReadRequest& request);
+std::vector<float> stacked(const model::WrittenRows& written);  // [layers, n, d]
 
 std::vector<io::TokenId> token_list(const Json& json);
 std::vector<std::int64_t> integer_list(const Json& json);

@@ -8,12 +8,6 @@
 namespace mplus::golden {
 namespace {
 
-std::vector<float> stacked(const std::vector<AlignedVector<float>>& layers) {
-  std::vector<float> all;
-  for (const auto& layer : layers) all.insert(all.end(), layer.begin(), layer.end());
-  return all;
-}
-
 void check_inject(GoldenModel& model, const CaseFolder& folder, const std::string& prefix, Report& report) {
   const memory::Memory memory = model.memory();
   for (const Json& chunk : folder.json().at("chunks")) {
@@ -22,7 +16,7 @@ void check_inject(GoldenModel& model, const CaseFolder& folder, const std::strin
     const auto tokens = token_list(chunk.at("tokens"));
     const model::WriteItem item{tokens, &memory};
     const auto written = model::write_pass(model.workspace(), {&item, 1});
-    report.close(name, stacked(written[0].hidden), folder.expected(name), folder.tolerance("state"));
+    report.close(name, stacked(written[0]), folder.expected(name), folder.tolerance("state"));
   }
 }
 

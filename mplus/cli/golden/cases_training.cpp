@@ -6,8 +6,10 @@
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/sampler.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/transfer.h"
 #include "mplus/model/write_pass.h"
 
 namespace mplus::golden {
@@ -38,15 +40,28 @@ std::vector<float> probabilities(model::Workspace& w, const model::RetrieverHead
   const auto T = static_cast<std::int64_t>(norm_query.size()) / d;
   const auto n = static_cast<std::int64_t>(norm_memory.size()) / d;
   w.reserve(std::max(T, n));
-  std::vector<float> q(static_cast<std::size_t>(T * d_r)), k(static_cast<std::size_t>(n * d_r)),
-      p(static_cast<std::size_t>(n));
-  constexpr auto kRows = kernels::Rows::batched;
-  model::retriever_project(w, {q.data(), DType::f32, {T, d_r}}, {norm_query.data(), DType::f32, {T, d}},
-                           query, kRows);
-  model::retriever_project(w, {k.data(), DType::f32, {n, d_r}}, {norm_memory.data(), DType::f32, {n, d}}, key,
-                           kRows);
-  kernels::retrieval_scores(w.queue(), p.data(), q.data(), T, k.data(), DType::f32, n, d_r);
+  const auto project = [&](std::span<const float> normed, std::int64_t rows,
+                           const model::RetrieverHead& head) {
+    const kernels::OnDevice x(w.queue(), {normed.data(), DType::f32, {rows, d}});
+    const Buffer room = w.queue().backend().allocate(row_bytes(DType::f32, rows * d_r));
+    const Tensor out = room.tensor(DType::f32, {rows, d_r});
+    model::retriever_project(w, out, x.tensor(), head, kernels::Rows::batched);
+    return kernels::to_host(w.queue(), out);
+  };
+  const std::vector<float> q = project(norm_query, T, query), k = project(norm_memory, n, key);
+  std::vector<float> p(static_cast<std::size_t>(n));
+  kernels::retrieval_scores(w.queue(), {p.data(), DType::f32, {n}}, {q.data(), DType::f32, {T, d_r}},
+                            kernels::key_tensor(k.data(), DType::f32, n, d_r));
   return p;
+}
+
+std::vector<float> normed(model::Workspace& w, const float* x, std::int64_t rows, const ConstTensor& weight) {
+  const std::int64_t d = w.weights().config.hidden;
+  const kernels::OnDevice in(w.queue(), {x, DType::f32, {rows, d}});
+  const Buffer room = w.queue().backend().allocate(row_bytes(DType::f32, rows * d));
+  const Tensor out = room.tensor(DType::f32, {rows, d});
+  kernels::rms_norm(w.queue(), out, in.tensor(), weight, w.weights().config.norm_epsilon);
+  return kernels::to_host(w.queue(), out);
 }
 
 // The retriever loss: means over all (layer, token) pairs together, apart for right and wrong tokens.
@@ -93,15 +108,9 @@ void check_retriever_run(GoldenModel& model, const CaseFolder& folder, const Jso
   std::vector<std::vector<float>> p, p_encoder;
   for (std::size_t l = 0; l < inputs.size(); ++l) {
     const model::Layer& layer = model.weights().layers[l];
-    std::vector<float> norm_query(static_cast<std::size_t>(lengths[l] * d));
-    kernels::rms_norm(w.queue(), Tensor(norm_query.data(), DType::f32, {lengths[l], d}),
-                      ConstTensor(inputs[l].data(), DType::f32, {lengths[l], d}), layer.attention_norm,
-                      model.weights().config.norm_epsilon);
+    const std::vector<float> norm_query = normed(w, inputs[l].data(), lengths[l], layer.attention_norm);
     const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
-    std::vector<float> norm_memory(static_cast<std::size_t>(slots.n * d));
-    kernels::rms_norm(w.queue(), Tensor(norm_memory.data(), DType::f32, {slots.n, d}),
-                      ConstTensor(slots.hidden, DType::f32, {slots.n, d}), layer.attention_norm,
-                      model.weights().config.norm_epsilon);
+    const std::vector<float> norm_memory = normed(w, slots.hidden, slots.n, layer.attention_norm);
     const auto expect = [&](const char* what, std::span<const float> found, const char* kind) {
       const std::string tensor = fmt::format("{}.{}.{}", name, what, l);
       report.close(tensor, found, folder.expected(tensor), folder.tolerance(kind));
@@ -135,11 +144,10 @@ memory::Memory step_memory(GoldenModel& model, const memory::Memory& initial, co
       for (std::int64_t slot = 0; slot < initial.layout().N; ++slot)
         if (std::find(kept.begin(), kept.end(), slot) == kept.end()) drops[l].push_back(slot);
     }
-    const float* h = written.hidden[l].data();
-    const ConstTensor states(h, DType::f32, {written.n, model.weights().config.hidden});
+    const ConstTensor states = written.on_host(l);
     const auto& q = projected.emplace_back(
         model::project_rows(model.workspace(), static_cast<std::int64_t>(l), states, adapter));
-    rows.push_back({h, q.k.data(), q.v.data(), q.key.data(), written.n});
+    rows.push_back({states.on_host<float>(), q.k.data(), q.v.data(), q.key.data(), written.n});
   }
   memory.update(rows, &drops);
   memory.load_long_term(initial.long_term());  // the store is constant in a train step
@@ -164,9 +172,8 @@ void run_train_step(const CaseFolder& folder, Report& report) {
     const auto name = variant.at("name").get<std::string>();
     const model::WriteItem item{x1, &initial};
     const auto written = model::write_pass(model.workspace(), {&item, 1});
-    std::vector<float> delta;
-    for (const auto& layer : written[0].hidden) delta.insert(delta.end(), layer.begin(), layer.end());
-    report.close(name + ".delta", delta, folder.expected(name + ".delta"), folder.tolerance("state"));
+    report.close(name + ".delta", stacked(written[0]), folder.expected(name + ".delta"),
+                 folder.tolerance("state"));
     const bool write_set = variant.at("read_lora").get<std::string>() == "default";
     const model::Adapter adapter = write_set ? model::Adapter::write : model::Adapter::read;
     const memory::Memory memory = step_memory(model, initial, variant, written[0], adapter);

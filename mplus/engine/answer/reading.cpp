@@ -149,7 +149,7 @@ Steps<> Reading::prefill(Prompt prompt, std::int64_t expected, std::int64_t logi
   const memory::Layout& layout = memory_->layout();
   const std::int64_t front = engine_->has_memory() ? 1 + kMostRecalled * layout.K0 + layout.N : 0;
   rows_->reserve(rows_->size() + T + expected);
-  cache_.reserve(front + rows_->size() + T + expected);
+  cache_.reserve(engine_->queue(), front + rows_->size() + T + expected);
   if (!planned_) co_await plan(prompt);
   const std::vector<std::int64_t> lengths = blocks(prompt);
   std::int64_t at = 0;

@@ -67,7 +67,7 @@ void ContextReader::read(std::span<const io::TokenId> ids) {
   require_room(static_cast<std::int64_t>(ids.size()));
   for (std::size_t at = 0; at < ids.size(); at += kBlock) {
     const auto block = ids.subspan(at, std::min<std::size_t>(kBlock, ids.size() - at));
-    cache_.reserve(cache_.rows(0) + static_cast<std::int64_t>(block.size()) + kBlock);
+    cache_.reserve(engine_.queue(), cache_.rows(0) + static_cast<std::int64_t>(block.size()) + kBlock);
     model::ReadItem read = item(block);
     read.logits_from = static_cast<std::int64_t>(block.size());  // none
     read.window = &rows_;

@@ -8,9 +8,7 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/float16.h"
-#include "mplus/kernels/attention.h"
-#include "mplus/kernels/linear.h"
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/cpu/ops/operations.h"
 
 namespace mplus::kernels {
 namespace {
@@ -56,7 +54,7 @@ void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows 
   std::int64_t copy = 0;
   for ([[maybe_unused]] auto _ : state) {
     const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data()};
-    linear(queue, out.data(), x.data(), T, w, {.rows = rows});
+    cpu::linear(queue, out.data(), x.data(), T, w, {.rows = rows});
     benchmark::DoNotOptimize(out.data());
     copy = (copy + 1) % copies;
   }
@@ -73,8 +71,12 @@ void bench_attend(benchmark::State& state) {
   Queue queue(pool(), Numerics::exact);
   std::int64_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
-    const KvCache cache{keys.data() + at * layer, values.data() + at * layer, rows, rows};
-    attend(queue, out.data(), q.data(), T, cache, shape);
+    const auto part = [&](AlignedVector<float>& x) {
+      return Tensor(x.data() + at * layer, DType::f32, {shape.groups, rows, shape.head_size});
+    };
+    attend(queue, {out.data(), DType::f32, {T, shape.heads * shape.head_size}},
+           {q.data(), DType::f32, {T, shape.heads * shape.head_size}}, {part(keys), part(values), rows},
+           shape);
     benchmark::DoNotOptimize(out.data());
     at = (at + 1) % layers;
   }
@@ -90,7 +92,8 @@ void bench_retrieval(benchmark::State& state, DType dtype) {
   std::vector<float> scores(static_cast<std::size_t>(n));
   Queue queue(pool(), Numerics::exact);
   for ([[maybe_unused]] auto _ : state) {
-    retrieval_scores(queue, scores.data(), q.data(), T, keys.data(), dtype, n, d_r);
+    retrieval_scores(queue, {scores.data(), DType::f32, {n}}, {q.data(), DType::f32, {T, d_r}},
+                     key_tensor(keys.data(), dtype, n, d_r));
     benchmark::DoNotOptimize(scores.data());
   }
   rates(state, 2.0 * static_cast<double>(T * n * d_r), static_cast<double>(keys.size()));

@@ -6,19 +6,24 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <numeric>
+#include <string>
+#include <utility>
 
 #include "mplus/core/dequantise.h"
 #include "mplus/core/finite.h"
-#include "mplus/kernels/activation.h"
 #include "mplus/kernels/convert.h"
-#include "mplus/kernels/linear.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/rope.h"
+#include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/isa.h"
 
 namespace mplus::kernels {
 namespace {
+
+struct CpuState final : QueueState {
+  std::int32_t note = -1;
+};
 
 class CpuBackend final : public Backend {
  public:
@@ -28,6 +33,16 @@ class CpuBackend final : public Backend {
     };
     return {::operator new (size_bytes, std::align_val_t{kAlignment}), size_bytes, Device(), release};
   }
+
+  Buffer allocate_host(std::size_t size_bytes) const override { return allocate(size_bytes); }
+  std::size_t free_bytes() const override { return std::numeric_limits<std::size_t>::max(); }
+
+  DType weight_type(Numerics, DType file) const override { return file; }
+  DType cache_type(Numerics) const override { return DType::f32; }
+  std::string numerics_id(Numerics numerics) const override { return isa_numerics_id(numerics); }
+
+  std::unique_ptr<QueueState> make_state() const override { return std::make_unique<CpuState>(); }
+  void wait(Queue&) const override {}
 
   void copy(Queue&, Tensor out, ConstTensor in) const override {
     const bool matrix = out.dimensions == 2;
@@ -39,8 +54,14 @@ class CpuBackend final : public Backend {
     std::fill_n(out.on_host<float>(), out.elements(), value);
   }
 
-  bool all_finite(Queue&, ConstTensor x) const override {
-    return mplus::all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())});
+  void note_finite(Queue& queue, ConstTensor x, std::int32_t number) const override {
+    if (all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())})) return;
+    std::int32_t& note = static_cast<CpuState&>(queue.state()).note;
+    note = note < 0 ? number : std::min(note, number);
+  }
+
+  std::int32_t take_note(Queue& queue) const override {
+    return std::exchange(static_cast<CpuState&>(queue.state()).note, -1);
   }
 
   void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {
@@ -52,27 +73,26 @@ class CpuBackend final : public Backend {
   }
 
   void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override {
-    Product products[kMostProducts];
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      products[i] = {outputs[i].out.on_host<float>(), outputs[i].w, outputs[i].options};
-      products[i].options.out_stride = outputs[i].out.stride(0);
-    }
-    kernels::linear(queue, x.on_host<float>(), x.size(0), {products, outputs.size()});
+    cpu::Product products[kMostProducts];
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      products[i] = {outputs[i].out.on_host<float>(), outputs[i].w, outputs[i].options,
+                     outputs[i].out.stride(0)};
+    cpu::linear(queue, x.on_host<float>(), x.size(0), {products, outputs.size()});
   }
 
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override {
-    kernels::rms_norm(queue, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
-                      x.size(1), epsilon);
+    cpu::rms_norm(queue, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
+                  x.size(1), epsilon);
   }
 
   void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override {
-    kernels::swiglu(queue, out.on_host<float>(), gate.on_host<float>(), up.on_host<float>(), out.elements());
+    cpu::swiglu(queue, out.on_host<float>(), gate.on_host<float>(), up.on_host<float>(), out.elements());
   }
 
-  void silu(Queue& queue, Tensor x) const override { kernels::silu(queue, x.on_host<float>(), x.elements()); }
+  void silu(Queue& queue, Tensor x) const override { cpu::silu(queue, x.on_host<float>(), x.elements()); }
 
   void add_row(Queue& queue, Tensor x, ConstTensor row) const override {
-    kernels::add_row(queue, x.on_host<float>(), row.on_host<float>(), x.size(0), x.size(1));
+    cpu::add_row(queue, x.on_host<float>(), row.on_host<float>(), x.size(0), x.size(1));
   }
 
   void pooling_shares(Queue&, Tensor to, ConstTensor x, ConstTensor vector) const override {
@@ -87,8 +107,33 @@ class CpuBackend final : public Backend {
   }
 
   void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) const override {
-    kernels::rope(queue, x.on_host<float>(), x.size(0), x.size(1) / (2 * angles.half()), angles,
-                  first_position, x.stride(0));
+    cpu::rope(queue, x, angles, first_position);
+  }
+
+  void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
+                   const RopeTable& angles) const override {
+    cpu::append_rows(queue, cache, shape, rows, angles);
+  }
+
+  void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
+                   const RopeTable& angles) const override {
+    cpu::gather_rows(queue, cache, shape, rows, angles);
+  }
+
+  void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape) const override {
+    cpu::attend(queue, items, shape);
+  }
+
+  void attention_weights(Queue& queue, const AttendItem& item, const KvShape& shape) const override {
+    cpu::attention_weights(queue, item, shape);
+  }
+
+  void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) const override {
+    cpu::retrieval_scores(queue, blocks, q);
+  }
+
+  void gathered_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys) const override {
+    cpu::gathered_scores(queue, scores.on_host<float>(), q, keys);
   }
 
  private:

@@ -5,6 +5,8 @@
 
 namespace mplus::kernels {
 
+int cuda_devices() { return 0; }
+
 const Backend& cuda_backend(const Device& device) {
   fail(ErrorCode::unsupported, "device {}: this program was built without CUDA; use the device cpu",
        device_name(device));

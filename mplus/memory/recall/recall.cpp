@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/parallel.h"
 #include "mplus/memory/recall/rules/rules.h"
 
 namespace mplus::memory {
@@ -10,10 +11,25 @@ namespace {
 
 class NoRecall final : public Recall {
  public:
+  bool wants_queries() const override { return false; }
   LayerRecall rows(kernels::Queue&, const Memory&, std::int64_t, const LayerQueries&) override { return {}; }
 };
 
 }  // namespace
+
+void expand_rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                 std::span<const RecalledRow> rows, Tensor k, Tensor v) {
+  const Layout& layout = memory.layout();
+  for (const RecalledRow& row : rows) memory.long_term().rows_of(layer, row.id);  // may throw
+  kernels::parallel_ranges(queue, std::ssize(rows), 4 * layout.kv, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const RowId id = rows[static_cast<std::size_t>(r)].id;
+      const RowsView view = memory.long_term().segments()[id.segment].rows(layer);
+      view.expand_k(layout, k.row(r).on_host<float>(), id.row);
+      view.expand_v(layout, v.row(r).on_host<float>(), id.row);
+    }
+  });
+}
 
 void Recall::plan(kernels::Queue&, const Memory&, std::span<const LayerQueries>, const Prior*) {}
 

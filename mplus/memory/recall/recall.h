@@ -34,6 +34,8 @@ class Recall {
   // `scout`: of every layer, or empty if none is wanted. `prior`: null if there is none.
   virtual void plan(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
                     const Prior* prior);
+  // Whether `rows` looks at the queries. Where it does not, they need not be computed and waited for.
+  virtual bool wants_queries() const { return true; }
   // Not called in a layer without a retriever.
   virtual LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) = 0;
@@ -48,6 +50,10 @@ struct RecallInput {
   std::vector<std::int64_t> chunks = {};   // of oracle, best first
   bool window_first = false;  // attempts: the window holds newer text, so the first sees no chunk
 };
+
+// Keys and values of these rows of the store, [n, kv] each in host memory, whatever they are kept in.
+void expand_rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                 std::span<const RecalledRow> rows, Tensor k, Tensor v);
 
 std::unique_ptr<Recall> make_recall(const RecallPolicy& policy, RecallInput input = {});
 

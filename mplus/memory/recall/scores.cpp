@@ -53,6 +53,11 @@ std::vector<double> mean_query(const Layout& layout, const LayerQueries& queries
 
 }  // namespace
 
+ConstTensor key_rows(const RowsView& rows, const Layout& layout) {
+  return kernels::key_tensor(rows.key, rows.format == RowFormat::plain ? layout.dtype : DType::i8, rows.n,
+                             layout.retriever);
+}
+
 std::int64_t ScoredRows::rows() const {
   std::int64_t n = 0;
   for (const ScorePiece& piece : scores.pieces) n += std::ssize(piece.births);
@@ -91,11 +96,12 @@ ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int
   for (const SegmentUse& use : memory.long_term().segments()) {
     use.segment->touch(layer, SegmentPart::retriever_keys);
     const RowsView rows = use.rows(layer);
-    (rows.format == RowFormat::plain ? plain : small).push_back({rows.key, scores, rows.n});
+    (rows.format == RowFormat::plain ? plain : small)
+        .push_back({key_rows(rows, layout), {scores, DType::f32, {rows.n}}});
     scores += rows.n;
   }
-  kernels::retrieval_scores(queue, plain, queries.retriever, queries.T, layout.dtype, layout.retriever);
-  kernels::retrieval_scores(queue, small, queries.retriever, queries.T, DType::i8, layout.retriever);
+  for (const auto* blocks : {&plain, &small})
+    kernels::retrieval_scores(queue, *blocks, queries.retriever_rows(layout.retriever));
   mark_expired(result, memory, layer);
   return result;
 }
@@ -105,8 +111,9 @@ ScoredRows score_short_term(kernels::Queue& queue, const Memory& memory, std::in
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = list_short_term(memory, layer);
   const RowsView rows = memory.short_term(layer);
-  kernels::retrieval_scores(queue, result.values.get(), queries.retriever, queries.T, rows.key,
-                            memory.layout().dtype, rows.n, memory.layout().retriever);
+  kernels::retrieval_scores(queue, {result.values.get(), DType::f32, {rows.n}},
+                            queries.retriever_rows(memory.layout().retriever),
+                            key_rows(rows, memory.layout()));
   return result;
 }
 

@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/vote.h"
 
 namespace mplus::memory {
 
-// What a layer knows of the question: states of the T tokens that ask (the scouts).
+// What a layer knows of the question: states of the T tokens that ask (the scouts), in host memory.
 struct LayerQueries {
   std::int64_t T = 0;
   const float* retriever = nullptr;  // [T, d_r]; null in a layer without a retriever
@@ -21,6 +22,8 @@ struct LayerQueries {
   const float* pool = nullptr;       // [T], sums to 1: the tokens' shares in one query vector; null where the
                                      // weights bring none
   std::int64_t heads = 0, head_size = 0;  // H, e: how `attention` is cut
+
+  ConstTensor retriever_rows(std::int64_t d_r) const { return {retriever, DType::f32, {T, d_r}}; }
 };
 
 struct RecalledRow {
@@ -43,6 +46,9 @@ struct ScoredRows {
   std::vector<std::int64_t> living_births() const;
   std::vector<float> living_scores() const;
 };
+
+// Their retriever keys, as they are scored.
+ConstTensor key_rows(const RowsView& rows, const Layout& layout);
 
 ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries);

@@ -122,6 +122,7 @@ void TwoLevelSearch::estimate() {
   constexpr auto kGroups = static_cast<std::size_t>(ChunkIndex::kGroups);
   const Layout& layout = memory_.layout();
   std::vector<std::vector<float>> scores(layers_.size());
+  const DType dtype = layout.long_term == RowFormat::plain ? layout.dtype : DType::i8;
   std::vector<kernels::KeyBlock> keys;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (!takes_part(l)) continue;
@@ -129,13 +130,12 @@ void TwoLevelSearch::estimate() {
     keys.clear();
     float* next = scores[l].data();
     for (const auto& [place, block] : index_->blocks(static_cast<std::int64_t>(l))) {
-      keys.push_back({block->means.data(), next, std::ssize(block->counts)});
+      const auto n = std::ssize(block->counts);
+      keys.push_back(
+          {kernels::key_tensor(block->means.data(), dtype, n, layout.retriever), {next, DType::f32, {n}}});
       next += block->counts.size();
     }
-    if (!scout_.empty())
-      kernels::retrieval_scores(queue_, keys, scout_[l].retriever, scout_[l].T,
-                                layout.long_term == RowFormat::plain ? layout.dtype : DType::i8,
-                                layout.retriever);
+    if (!scout_.empty()) kernels::retrieval_scores(queue_, keys, scout_[l].retriever_rows(layout.retriever));
   }
   queue_.pool().run(std::ssize(layers_), [&](std::int64_t number, int) {
     const auto l = static_cast<std::size_t>(number);
@@ -158,7 +158,7 @@ TwoLevelSearch::Keys TwoLevelSearch::keys_of(std::int64_t layer, std::span<const
       const bool there = cursor.seek(block->first_ordinal + offset);
       MPLUS_CHECK(there, "layer {}: row {} + {} is not in the store", layer, block->first_ordinal, offset);
       const bool small = cursor.format() != RowFormat::plain;
-      (small ? keys.small : keys.plain).push_back(cursor.key(memory_.layout()));
+      (small ? keys.small : keys.plain).push_back({cursor.id().segment, cursor.id().row});
       keys.is_small.push_back(small);
     }
   }
@@ -166,15 +166,18 @@ TwoLevelSearch::Keys TwoLevelSearch::keys_of(std::int64_t layer, std::span<const
 }
 
 void TwoLevelSearch::score_keys(std::size_t l, const Keys& keys, float* scores) const {
-  const Layout& layout = memory_.layout();
-  const auto run = [&](std::span<const std::byte* const> some, float* to, DType dtype) {
-    kernels::retrieval_scores(queue_, some, to, scout_[l].retriever, scout_[l].T, dtype, layout.retriever);
+  std::vector<ConstTensor> blocks;
+  for (const SegmentUse& use : memory_.long_term().segments())
+    blocks.push_back(key_rows(use.rows(static_cast<std::int64_t>(l)), memory_.layout()));
+  const auto run = [&](std::span<const kernels::RowPlace> places, float* to) {
+    kernels::retrieval_scores(queue_, {to, DType::f32, {std::ssize(places)}},
+                              scout_[l].retriever_rows(memory_.layout().retriever), {blocks, places});
   };
-  if (keys.small.empty()) return run(keys.plain, scores, layout.dtype);
-  if (keys.plain.empty()) return run(keys.small, scores, DType::i8);
+  if (keys.small.empty()) return run(keys.plain, scores);
+  if (keys.plain.empty()) return run(keys.small, scores);
   std::vector<float> plain(keys.plain.size()), small(keys.small.size());
-  run(keys.plain, plain.data(), layout.dtype);
-  run(keys.small, small.data(), DType::i8);
+  run(keys.plain, plain.data());
+  run(keys.small, small.data());
   auto next_plain = plain.begin(), next_small = small.begin();
   for (const bool is_small : keys.is_small) *scores++ = is_small ? *next_small++ : *next_plain++;
 }

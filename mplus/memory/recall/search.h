@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mplus/core/recall_policy.h"
+#include "mplus/kernels/rows.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/chunk_index.h"
 #include "mplus/memory/recall/chunk_slots.h"
@@ -79,7 +80,7 @@ class TwoLevelSearch {
   void score(std::vector<std::vector<std::size_t>> slots);
   // Retriever keys of rows in order, by how they are kept.
   struct Keys {
-    std::vector<const std::byte*> plain, small;
+    std::vector<kernels::RowPlace> plain, small;  // by segment
     std::vector<bool> is_small;
 
     std::size_t size() const { return is_small.size(); }

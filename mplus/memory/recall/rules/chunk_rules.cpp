@@ -19,6 +19,7 @@ class ChunkRecall final : public Recall {
   }
 
   bool wants_scout() const override { return policy_.rule != RecallRule::words; }
+  bool wants_queries() const override { return false; }
 
   void plan(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
             const Prior* prior) override {

@@ -13,6 +13,7 @@ class RecordedRecall final : public Recall {
   RecordedRecall(Name name, std::vector<std::vector<std::int64_t>> names)
       : name_(name), names_(std::move(names)) {}
 
+  bool wants_queries() const override { return false; }
   LayerRecall rows(kernels::Queue&, const Memory& memory, std::int64_t layer, const LayerQueries&) override {
     LayerRecall recall;
     std::vector<std::int64_t> names = names_.at(static_cast<std::size_t>(layer));

@@ -1,0 +1,49 @@
+#include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/isa.h"
+#include "mplus/kernels/parallel.h"
+
+namespace mplus::kernels::cpu {
+namespace {
+constexpr std::int64_t kExpCost = 4;  // of an exponential beside an addition
+}
+
+void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std::int64_t T, std::int64_t d,
+              float epsilon) {
+  parallel_ranges(queue, T, d, [&](std::int64_t t0, std::int64_t t1) {
+    for (std::int64_t t = t0; t < t1; ++t) table().rms_norm_row(out + t * d, x + t * d, weight, d, epsilon);
+  });
+}
+
+void swiglu(Queue& queue, float* out, const float* gate, const float* up, std::int64_t n) {
+  parallel_ranges(queue, n, kExpCost, [&](std::int64_t begin, std::int64_t end) {
+    table().swiglu(out + begin, gate + begin, up + begin, end - begin);
+  });
+}
+
+void silu(Queue& queue, float* x, std::int64_t n) {
+  parallel_ranges(queue, n, kExpCost,
+                  [&](std::int64_t begin, std::int64_t end) { table().silu(x + begin, end - begin); });
+}
+
+void add_row(Queue& queue, float* x, const float* row, std::int64_t T, std::int64_t d) {
+  parallel_ranges(queue, T, d, [&](std::int64_t t0, std::int64_t t1) {
+    for (std::int64_t t = t0; t < t1; ++t) table().add(x + t * d, row, d);
+  });
+}
+
+void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) {
+  const std::int64_t half = angles.half(), width = x.size(1), stride = x.stride(0);
+  auto* rows = x.on_host<float>();
+  parallel_ranges(queue, x.size(0), width, [&](std::int64_t t0, std::int64_t t1) {
+    for (std::int64_t t = t0; t < t1; ++t) {
+      const float* cos = angles.cos(first_position + t);
+      const float* sin = angles.sin(first_position + t);
+      for (std::int64_t at = 0; at < width; at += 2 * half) {
+        float* head = rows + t * stride + at;
+        table().rotate(head, head, cos, sin, half);
+      }
+    }
+  });
+}
+
+}  // namespace mplus::kernels::cpu

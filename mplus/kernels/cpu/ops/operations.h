@@ -1,0 +1,47 @@
+// The processor's halves of the operations: they cut the work, hand it to the queue's threads and call the
+// functions of the instruction set in use. Their headers above say what each means; shapes are checked there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "mplus/core/buffer.h"
+#include "mplus/kernels/attention.h"
+#include "mplus/kernels/kv.h"
+#include "mplus/kernels/linear.h"
+#include "mplus/kernels/queue.h"
+#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/rope.h"
+
+namespace mplus::kernels::cpu {
+
+void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std::int64_t T, std::int64_t d,
+              float epsilon);
+void swiglu(Queue& queue, float* out, const float* gate, const float* up, std::int64_t n);
+void silu(Queue& queue, float* x, std::int64_t n);
+void add_row(Queue& queue, float* x, const float* row, std::int64_t T, std::int64_t d);
+void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position);
+
+// Products of the same x[T, in]: it is rounded once, and the threads share all of them out as one list.
+struct Product {
+  float* out = nullptr;
+  const Matrix* w = nullptr;
+  LinearOptions options = {};
+  std::int64_t out_stride = 0;  // floats from a row of out to the next; 0 means w.rows
+};
+void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products);
+void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
+            const LinearOptions& options = {});
+
+void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
+                 const RopeTable& angles);
+void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
+                 const RopeTable& angles);
+
+void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape);
+void attention_weights(Queue& queue, const AttendItem& item, const KvShape& shape);
+
+void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const ConstTensor& q);
+void gathered_scores(Queue& queue, float* scores, const ConstTensor& q, const KeyGather& keys);
+
+}  // namespace mplus::kernels::cpu

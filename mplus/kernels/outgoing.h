@@ -1,0 +1,44 @@
+// What a pass makes on the device for others to read on the host: pieces are asked for one after the other,
+// filled by operations, and brought over in one copy. On the processor both sides are the same memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "mplus/core/device_buffer.h"
+#include "mplus/core/tensor.h"
+#include "mplus/kernels/queue.h"
+
+namespace mplus::kernels {
+
+// Host memory that the device reaches fast. It is expensive to make: what nobody holds any more is given out
+// again.
+class HostPool {
+ public:
+  std::shared_ptr<Buffer> take(Queue& queue, std::size_t size_bytes);
+
+ private:
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+};
+
+class Outgoing {
+ public:
+  static std::size_t piece_bytes(DType dtype, std::int64_t elements);
+
+  // Makes room for pieces of so many bytes together; those before are gone.
+  void begin(Queue& queue, HostPool& pool, std::size_t size_bytes);
+  Tensor piece(DType dtype, std::initializer_list<std::int64_t> shape);  // on the device, contents undefined
+  void bring(Queue& queue);  // all pieces so far; they are there after Queue::wait()
+  ConstTensor on_host(const ConstTensor& piece) const;
+
+ private:
+  std::shared_ptr<Buffer> host_;
+  Buffer device_;  // empty on the processor
+  std::size_t size_bytes_ = 0;
+  std::size_t used_bytes_ = 0;
+};
+
+}  // namespace mplus::kernels
