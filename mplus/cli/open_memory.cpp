@@ -96,6 +96,7 @@ std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const Mem
   options.files = engine::locate_model(model.model, model.delta, default_delta);
   options.threads = model.threads;
   options.numerics = model.numerics == "exact" ? kernels::Numerics::exact : kernels::Numerics::fast;
+  options.device = device_choice_from_name(model.device).value_or(DeviceChoice());
   options.memory = memory_form(memory);
   return std::make_unique<engine::Engine>(options);
 }

@@ -56,6 +56,20 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
   return command.add_option(name, value, help)->type_name(list)->check(check, "");
 }
 
+CLI::Option* add_device_option(CLI::App& command, std::string& device) {
+  const auto check = [](const std::string& text) {
+    return device_choice_from_name(text)
+               ? std::string()
+               : fmt::format("{} is no device; known: auto, cpu, cuda, cuda:N", io::shown(text));
+  };
+  return command
+      .add_option("--device", device,
+                  "what computes; auto: the first CUDA device that the model fits on, else the processor")
+      ->type_name("auto|cpu|cuda[:N]")
+      ->check(check, "")
+      ->capture_default_str();
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta) {
   const std::string group = "Model";
   command
@@ -74,6 +88,7 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
              {"fast", "exact"})
       ->group(group)
       ->capture_default_str();
+  add_device_option(command, options.device)->group(group);
 }
 
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {

@@ -17,6 +17,7 @@ struct ModelOptions {
   std::string delta;
   int threads = 0;
   std::string numerics = "fast";
+  std::string device = "auto";
 };
 
 struct MemoryOptions {
@@ -52,6 +53,7 @@ void name_environment(CLI::App& command);
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::string& help, std::vector<std::string> words);
 
+CLI::Option* add_device_option(CLI::App& command, std::string& device);
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta);
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
 // "bf16", "f32"; "int8" and "int4" are bf16 with dropped rows in as many bits.

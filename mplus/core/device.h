@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace mplus {
 
@@ -19,5 +21,15 @@ struct Device {
 inline std::string device_name(const Device& device) {
   return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(device.index);
 }
+
+// What is asked for: a device, or the best that is there.
+struct DeviceChoice {
+  bool automatic = false;
+  Device device = {};
+  bool operator==(const DeviceChoice&) const = default;
+};
+
+// "auto", "cpu", "cuda" (the first one) or "cuda:2".
+std::optional<DeviceChoice> device_choice_from_name(std::string_view name);
 
 }  // namespace mplus

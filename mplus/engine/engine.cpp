@@ -5,6 +5,7 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/files/weights_id.h"
 #include "mplus/io/text/text_side.h"
+#include "mplus/model/placement.h"
 
 namespace mplus::engine {
 namespace {
@@ -22,9 +23,10 @@ RecallPolicy policy_of(const model::Weights& weights) {
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       weights_(model::load_weights(options.files)),
+      device_(model::choose_device(options.device, *weights_, options.numerics)),
       runner_(std::make_unique<Runner>(weights_, RunnerOptions{.threads = options.threads,
                                                                .numerics = options.numerics,
-                                                               .device = options.device,
+                                                               .device = device_,
                                                                .rope = options.rope,
                                                                .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),
@@ -75,7 +77,8 @@ const memory::Memory& Engine::initial_memory() {
 }
 
 std::string Engine::numerics_id(RowFormat long_term) const {
-  std::string id = fmt::format("{}-{}", kernels::numerics_id(options_.numerics), dtype_name(layout_.dtype));
+  std::string id =
+      fmt::format("{}-{}", kernels::numerics_id(options_.numerics, device_), dtype_name(layout_.dtype));
   if (long_term != RowFormat::plain)
     id += fmt::format("-{}.{}", row_format_name(long_term), kSmallRowVersion);
   return id;

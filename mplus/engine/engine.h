@@ -21,7 +21,7 @@ struct EngineOptions {
   model::ModelFiles files;
   int threads = 0;  // 0: the cores this process may use
   kernels::Numerics numerics = kernels::Numerics::fast;
-  Device device = {};  // throws unsupported where the program was built without it
+  DeviceChoice device = {};  // throws unsupported where one is named that is not there
   model::MemoryOptions memory;
   model::RopeOptions rope;
   std::int64_t write_layers = 0;  // of RunnerOptions
@@ -32,9 +32,10 @@ class Engine {
   explicit Engine(const EngineOptions& options);
 
   const model::ModelFiles& files() const { return options_.files; }
-  const model::Weights& weights() const { return *weights_; }
-  Runner& runner() { return *runner_; }  // does the work of all its sessions
+  const model::Weights& weights() const { return *weights_; }  // as the files have them, on the host
+  Runner& runner() { return *runner_; }                        // does the work of all its sessions
   model::Workspace& workspace() { return runner_->workspace(); }
+  Device device() const { return device_; }  // that passes run on
   kernels::Queue& queue() { return runner_->queue(); }
   bool has_memory() const { return weights_->memory.has_value(); }
   const memory::Layout& layout() const { return layout_; }
@@ -60,6 +61,7 @@ class Engine {
 
   EngineOptions options_;
   std::shared_ptr<const model::Weights> weights_;
+  Device device_;
   std::unique_ptr<Runner> runner_;
   memory::Layout layout_;
   RecallPolicy recall_policy_;

@@ -10,6 +10,7 @@
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/model/placement.h"
 
 namespace mplus::model {
 
@@ -22,7 +23,9 @@ std::vector<float> inverse_frequencies(const io::ModelConfig& config, const Rope
 
 Workspace::Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue,
                      const RopeOptions& options)
-    : weights_(std::move(weights)), queue_(&queue), rope_(inverse_frequencies(weights_->config, options)) {
+    : weights_(place_weights(std::move(weights), queue)),
+      queue_(&queue),
+      rope_(inverse_frequencies(weights_->config, options)) {
   if (weights_->memory) project_bos();
 }
 

@@ -67,7 +67,7 @@ class Workspace {
  public:
   Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue, const RopeOptions& options = {});
 
-  const Weights& weights() const { return *weights_; }
+  const Weights& weights() const { return *weights_; }  // on the queue's device
   kernels::Queue& queue() { return *queue_; }
   kernels::RopeTable& rope() { return rope_; }
   kernels::KvShape kv_shape() const;

@@ -47,6 +47,16 @@ class Usage(ProgramTest):
         self.assertIn("mplus model get", message)
         self.assertIn("nosuch.gguf", self.error("generate", "x", "-m", "nosuch.gguf"))
 
+    def test_devices(self):
+        model = DATA / "golden/mplus_read/model"
+        message = self.error("score", "--ids", "5,6", "-m", model, "--device", "gpu", expect=2)
+        for word in ("gpu", "auto", "cpu", "cuda"):
+            self.assertIn(word, message)
+        named = self.report("score", "--ids", "5,6,7", "-m", model, "--device", "cpu")
+        self.assertEqual(named["tokens"], 3)
+        message = self.error("score", "--ids", "5,6", "-m", model, "--device", "cuda:99")
+        self.assertIn("cuda:99", message)
+
     def test_ids_are_checked(self):
         self.assertIn("300", self.error("score", "--ids", "5,300", "-m", DATA / "golden/mplus_read/model"))
         message = self.error("ask", "x", "-m", DATA / "golden/mplus_read/model")

@@ -49,8 +49,8 @@ std::vector<Device> devices() {
   for (int i = 0; i < cuda_devices(); ++i) all.push_back({DeviceKind::cuda, static_cast<std::int8_t>(i)});
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::ValuesIn(devices()), [](const auto& info) {
-  return info.param.is_cpu() ? "cpu" : "cuda" + std::to_string(info.param.index);
+INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::ValuesIn(devices()), [](const auto& device) {
+  return device.param.is_cpu() ? "cpu" : "cuda" + std::to_string(device.param.index);
 });
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }

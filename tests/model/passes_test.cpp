@@ -224,7 +224,7 @@ TEST(ReadPass, EqualsTheHiddenStateFormWithAMemoryInSomeLayers) {
   ReadItem item{.tokens = tokens, .cache = &cache, .memory = &memory, .scouts_end = 17};
   const ScoutStates scout = scout_pass(model.workspace, item, Adapter::read);
   const auto recall = memory::make_recall({RecallRule::consensus});
-  recall->plan(model.context, memory, scout.layers, nullptr);
+  recall->plan(model.queue, memory, scout.layers, nullptr);
   item.recall = recall.get();
   std::vector<float> logits;
   read_pass(model.workspace, {&item, 1}, Adapter::read,
@@ -349,7 +349,7 @@ TEST(ReadPass, ChangesNothing) {
       .tokens = tokens, .cache = &cache, .memory = &memory, .recall = recall.get(), .scouts_end = 12};
   const ScoutStates scout = scout_pass(model.workspace, item, Adapter::read);
   EXPECT_FALSE(cache.assembled());
-  recall->plan(model.context, memory, scout.layers, nullptr);
+  recall->plan(model.queue, memory, scout.layers, nullptr);
   read_pass(model.workspace, {&item, 1}, Adapter::read,
             [](std::size_t, std::int64_t, std::span<const float>) {});
   expect_same_memory(before, memory);
@@ -367,7 +367,7 @@ TEST(ReadPass, RecalledRowsAreDistinctAndInOrder) {
     const ReadItem item{
         .tokens = tokens, .cache = &cache, .memory = &memory, .recall = recall.get(), .scouts_end = 12};
     if (recall->wants_scout())
-      recall->plan(model.context, memory, scout_pass(model.workspace, item, Adapter::read).layers, nullptr);
+      recall->plan(model.queue, memory, scout_pass(model.workspace, item, Adapter::read).layers, nullptr);
     read_pass(model.workspace, {&item, 1}, Adapter::read,
               [](std::size_t, std::int64_t, std::span<const float>) {});
     for (std::int64_t l = 0; l < model.layout.layers; ++l) {
@@ -411,7 +411,7 @@ TEST(ReadPass, ReadingAfterScoutsIsReadingAsIfThereWereNone) {
       if (scouts) {
         const ScoutStates states = scout_pass(model.workspace, item, Adapter::read);
         EXPECT_EQ(rows.size(), 5);
-        recall->plan(model.context, memory, states.layers, nullptr);
+        recall->plan(model.queue, memory, states.layers, nullptr);
       }
       read_pass(model.workspace, {&item, 1}, Adapter::read,
                 [&](std::size_t, std::int64_t, std::span<const float> row) {

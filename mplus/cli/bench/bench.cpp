@@ -35,7 +35,7 @@ class Bench {
 
   Json run() {
     cost_ = model_cost(engine_->weights());
-    bandwidth_ = read_bytes_per_second(engine_->queue().pool());
+    bandwidth_ = read_bytes_per_second(engine_->queue());
     gemm_ = gemm_flops(*engine_, options_.prompt_tokens);
     engine::Session session(*engine_);
     const std::int64_t prompt = std::min(options_.prompt_tokens, engine_->window_tokens());
@@ -46,6 +46,7 @@ class Bench {
     if (engine_->has_memory()) run_memory(session);
     Json report;
     report["threads"] = engine_->queue().pool().size();
+    report["device"] = device_name(engine_->device());
     report["numerics_id"] = engine_->numerics_id();
     report["weights_bytes"] = cost_.weight_bytes;
     report["read_bandwidth_bytes_per_second"] = bandwidth_;

@@ -19,6 +19,25 @@ double size_of(const Matrix& m) {
 }
 double flop_of(const Matrix& m) { return m.empty() ? 0.0 : 2.0 * static_cast<double>(m.rows * m.cols); }
 
+// Of a device's own memory: a copy reads every byte and writes it.
+double copied_bytes_per_second(kernels::Queue& queue) {
+  constexpr std::int64_t kFloats = std::int64_t{1} << 28;
+  const Buffer from = queue.backend().allocate(row_bytes(DType::f32, kFloats)),
+               to = queue.backend().allocate(row_bytes(DType::f32, kFloats));
+  const Tensor in = from.tensor(DType::f32, {kFloats}), out = to.tensor(DType::f32, {kFloats});
+  kernels::fill(queue, in, 1.0f);
+  queue.wait();
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const double seconds = seconds_of([&] {
+      kernels::copy(queue, out, in);
+      queue.wait();
+    });
+    best = std::max(best, 2.0 * static_cast<double>(kFloats * sizeof(float)) / seconds);
+  }
+  return best;
+}
+
 }  // namespace
 
 Spread spread_of(std::vector<double> values) {
@@ -34,7 +53,9 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double read_bytes_per_second(ThreadPool& pool) {
+double read_bytes_per_second(kernels::Queue& queue) {
+  if (!queue.device().is_cpu()) return copied_bytes_per_second(queue);
+  ThreadPool& pool = queue.pool();
   const AlignedVector<std::uint64_t> words(kReadWords, 1);
   constexpr std::int64_t kBlocks = 256;
   constexpr std::size_t kBlock = kReadWords / kBlocks;

@@ -16,7 +16,7 @@ Spread spread_of(std::vector<double> values);  // at least one
 
 double seconds_of(const std::function<void()>& work);
 
-double read_bytes_per_second(ThreadPool& pool);  // all threads reading memory no cache holds
+double read_bytes_per_second(kernels::Queue& queue);  // its memory, which no cache holds
 
 // Arithmetic of a matrix product with many rows, on a matrix of the model (its own element type), in
 // operations a second.

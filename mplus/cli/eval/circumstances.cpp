@@ -53,7 +53,7 @@ void keep_command_line(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) line.append(" ").append(shell_word(argv[i]));
 }
 
-Json circumstances(const ModelOptions& model, int threads) {
+Json circumstances(const ModelOptions& model, const Device& device, int threads) {
   const model::ModelFiles files = engine::locate_model(model.model, model.delta);
   const double bytes =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
@@ -63,6 +63,7 @@ Json circumstances(const ModelOptions& model, int threads) {
                      {"instruction_set", kernels::isa_name()},
                      {"cores", ::sysconf(_SC_NPROCESSORS_ONLN)},
                      {"threads", threads},
+                     {"device", device_name(device)},
                      {"memory_gb", std::lround(bytes / 1e9)}};
   json["model"] = {{"model", files.model.filename().string()},
                    {"delta", files.delta ? files.delta->filename().string() : "none"}};

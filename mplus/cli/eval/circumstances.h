@@ -7,6 +7,6 @@
 namespace mplus::cli {
 
 void keep_command_line(int argc, char** argv);  // once, at the start of the program
-Json circumstances(const ModelOptions& model, int threads);
+Json circumstances(const ModelOptions& model, const Device& device, int threads);
 
 }  // namespace mplus::cli

@@ -179,7 +179,7 @@ class Evaluation {
     const bool complete = task->work(run, log);
     progress.clear();
     Json entry{{"name", identity.name}, {"complete", complete}};
-    entry.update(circumstances(options_.model, engine_->queue().pool().size()));
+    entry.update(circumstances(options_.model, engine_->device(), engine_->queue().pool().size()));
     if (answers) take_circumstances(entry, answers->head());
     entry["seconds"] = seconds_before(identity.name, log.resumed()) + seconds_since(start);
     entry["run"] = identity.fields;

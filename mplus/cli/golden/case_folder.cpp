@@ -7,6 +7,7 @@
 #include "mplus/core/file.h"
 #include "mplus/engine/answer/sampler.h"
 #include "mplus/io/weights/dequantise.h"
+#include "mplus/model/placement.h"
 
 namespace mplus::golden {
 
@@ -47,7 +48,8 @@ void Report::equal(const std::string& what, const std::vector<std::int64_t>& fou
                         mismatch.first - found.begin(), expected.size(), found.size()));
 }
 
-CaseFolder::CaseFolder(const std::filesystem::path& folder) : path_(folder) {
+CaseFolder::CaseFolder(const std::filesystem::path& folder, const DeviceChoice& device)
+    : path_(folder), device_(device) {
   json_ = Json::parse(read_text_file(folder / "case.json"));
   const auto tensors = folder / "expected.safetensors";
   if (std::filesystem::exists(tensors)) expected_ = io::Safetensors::open(tensors);
@@ -62,11 +64,12 @@ std::vector<float> CaseFolder::expected(const std::string& tensor) const {
   return io::dequantise(this->tensor(tensor));
 }
 
-GoldenModel::GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope,
-                         const model::MemoryOptions& memory, kernels::Numerics numerics)
-    : memory_options_(memory),
+GoldenModel::GoldenModel(const model::ModelFiles& files, const GoldenOptions& options)
+    : memory_options_(options.memory),
       weights_(model::load_weights(files)),
-      runner_(weights_, {.numerics = numerics, .rope = rope}) {}
+      runner_(weights_, {.numerics = options.numerics,
+                         .device = model::choose_device(options.device, *weights_, options.numerics),
+                         .rope = options.rope}) {}
 
 void GoldenModel::update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
                          const memory::Drops* drops) {

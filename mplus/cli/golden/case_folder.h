@@ -46,9 +46,10 @@ class Report {
 // case.json and expected.safetensors of one folder.
 class CaseFolder {
  public:
-  explicit CaseFolder(const std::filesystem::path& folder);
+  CaseFolder(const std::filesystem::path& folder, const DeviceChoice& device);
   const Json& json() const { return json_; }
   const std::filesystem::path& path() const { return path_; }
+  const DeviceChoice& device() const { return device_; }  // that the case is to run on
   double tolerance(const char* kind) const { return json_.at("tolerance").at(kind).get<double>(); }
   bool has(const std::string& tensor) const { return expected_ && expected_->find(tensor) != nullptr; }
   const io::Tensor& tensor(const std::string& name) const;
@@ -56,22 +57,28 @@ class CaseFolder {
 
  private:
   std::filesystem::path path_;
+  DeviceChoice device_;
   Json json_;
   std::optional<io::Safetensors> expected_;
+};
+
+struct GoldenOptions {
+  model::RopeOptions rope = {};
+  model::MemoryOptions memory = {.dtype = DType::f32, .keep_hidden = true};
+  kernels::Numerics numerics = kernels::Numerics::exact;
+  DeviceChoice device = {};
 };
 
 // A model, by default in f32 arithmetic, with the memory it brought (hidden states kept).
 class GoldenModel {
  public:
-  explicit GoldenModel(const model::ModelFiles& files, const model::RopeOptions& rope = {},
-                       const model::MemoryOptions& memory = {.dtype = DType::f32, .keep_hidden = true},
-                       kernels::Numerics numerics = kernels::Numerics::exact);
+  GoldenModel(const model::ModelFiles& files, const GoldenOptions& options);
   engine::Runner& runner() { return runner_; }
   model::Workspace& workspace() { return runner_.workspace(); }
   // One update of each of these memories, in one pass.
   void update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
               const memory::Drops* drops);
-  const model::Weights& weights() { return workspace().weights(); }  // on the device
+  const model::Weights& weights() const { return runner_.workspace().weights(); }  // on the device
   memory::Layout layout(std::int64_t capacity = memory::kUnlimited) const;
   memory::Memory memory(std::int64_t capacity = memory::kUnlimited);
 

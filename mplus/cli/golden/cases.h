@@ -19,6 +19,7 @@ struct RealModel {
   std::optional<double> nll_tolerance;
   kernels::Numerics numerics = kernels::Numerics::exact;
   DType memory_dtype = DType::f32;
+  DeviceChoice device = {};  // of every case
 };
 
 using CaseFunction = std::function<void(const CaseFolder&, const RealModel&, Report&)>;

@@ -19,8 +19,9 @@ class DeltaCase {
       : folder_(folder),
         files_(files),
         report_(report),
-        model_({.model = files.model, .delta = files.delta}, {}, {.dtype = files.memory_dtype},
-               files.numerics) {}
+        model_(
+            {.model = files.model, .delta = files.delta},
+            {.memory = {.dtype = files.memory_dtype}, .numerics = files.numerics, .device = files.device}) {}
 
   void run_stream(const Json& stream) {
     name_ = stream.at("name").get<std::string>();

@@ -57,21 +57,23 @@ void check_run(const CaseFolder& folder, const Json& read, const ReadRun& run, R
 }  // namespace
 
 void run_inject(const CaseFolder& folder, Report& report) {
-  GoldenModel model({.model = folder.path() / "model", .delta = {}});
+  GoldenModel model({.model = folder.path() / "model", .delta = {}}, {.device = folder.device()});
   check_inject(model, folder, "", report);
-  GoldenModel rounded({.model = folder.path() / "model", .delta = {}}, {.bf16_frequencies = true});
+  GoldenModel rounded({.model = folder.path() / "model", .delta = {}},
+                      {.rope = {.bf16_frequencies = true}, .device = folder.device()});
   check_inject(rounded, folder, "bf16_inv_freq.", report);
   for (const char* form : {"model_sharded"}) {
     if (!std::filesystem::exists(folder.path() / form)) continue;
-    GoldenModel sharded({.model = folder.path() / form, .delta = {}});
+    GoldenModel sharded({.model = folder.path() / form, .delta = {}}, {.device = folder.device()});
     check_inject(sharded, folder, "", report);
   }
 }
 
 void run_reads(const CaseFolder& folder, Report& report) {
   const std::filesystem::path path = folder.path() / "model";
-  GoldenModel plain({.model = path, .delta = {}});
-  GoldenModel rounded({.model = path, .delta = {}}, {.bf16_frequencies = true});
+  GoldenModel plain({.model = path, .delta = {}}, {.device = folder.device()});
+  GoldenModel rounded({.model = path, .delta = {}},
+                      {.rope = {.bf16_frequencies = true}, .device = folder.device()});
   for (const Json& read : folder.json().at("reads")) {
     const auto name = read.at("name").get<std::string>();
     const bool bf16 = name.starts_with("bf16_inv_freq");

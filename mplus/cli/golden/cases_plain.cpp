@@ -10,7 +10,8 @@ namespace mplus::golden {
 void run_decoder(const CaseFolder& folder, Report& report) {
   for (const Json& read : folder.json().at("reads")) {
     const auto name = read.at("name").get<std::string>();
-    GoldenModel model({.model = folder.path() / read.at("model").get<std::string>(), .delta = {}});
+    GoldenModel model({.model = folder.path() / read.at("model").get<std::string>(), .delta = {}},
+                      {.device = folder.device()});
     const std::string frequencies = name.substr(0, name.find('.')) + ".inv_freq";
     if (folder.has(frequencies))
       report.close(frequencies, model::inverse_frequencies(model.weights().config),
@@ -26,7 +27,7 @@ void run_decoder(const CaseFolder& folder, Report& report) {
 }
 
 void run_base_model(const Json& json, const RealModel& files, Report& report) {
-  GoldenModel model({.model = files.model, .delta = {}});
+  GoldenModel model({.model = files.model, .delta = {}}, {.device = files.device});
   const double tolerance = files.nll_tolerance.value_or(2e-4);
   const auto V = static_cast<std::size_t>(model.weights().config.vocab);
   for (const Json& c : json.at("cases")) {

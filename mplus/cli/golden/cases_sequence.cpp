@@ -176,7 +176,7 @@ void check_read(GoldenModel& model, const CaseFolder& folder, const Json& read, 
 }  // namespace
 
 void run_sequence(const CaseFolder& folder, Report& report) {
-  GoldenModel model({.model = folder.path() / "model", .delta = {}});
+  GoldenModel model({.model = folder.path() / "model", .delta = {}}, {.device = folder.device()});
   memory::Memory memory = model.memory();
   memory::Memory small = model.memory(folder.json().value("M_small", memory::kUnlimited));
   apply_updates(model, folder, memory, small, report);

@@ -157,13 +157,13 @@ memory::Memory step_memory(GoldenModel& model, const memory::Memory& initial, co
 }  // namespace
 
 void run_retriever_loss(const CaseFolder& folder, Report& report) {
-  GoldenModel model({.model = folder.path() / "model", .delta = {}});
+  GoldenModel model({.model = folder.path() / "model", .delta = {}}, {.device = folder.device()});
   for (const Json& run : folder.json().at("runs")) check_retriever_run(model, folder, run, report);
   report.note("gradients belong to the trainer and are not compared here");
 }
 
 void run_train_step(const CaseFolder& folder, Report& report) {
-  GoldenModel model({.model = folder.path() / "model", .delta = {}});
+  GoldenModel model({.model = folder.path() / "model", .delta = {}}, {.device = folder.device()});
   const memory::Memory initial = model.memory();
   const auto x1 = token_list(folder.json().at("x1"));
   const auto x2 = token_list(folder.json().at("x2"));

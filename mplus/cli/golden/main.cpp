@@ -45,7 +45,7 @@ void run_folder(const fs::path& path, const RealModel& files, Tally& tally) {
   CaseFunction function;
   std::optional<CaseFolder> folder;
   try {
-    folder.emplace(path);
+    folder.emplace(path, files.device);
     // A folder without a "case" field is known by its name.
     function = find_case(folder->json().value("case", name));
   } catch (const std::exception& e) {
@@ -121,11 +121,18 @@ int run_program(int argc, char** argv) {
   app.add_option("--memory-dtype", dtype, "element type of its memory: f32, or bf16 as people use it")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
+  std::string device = "cpu";
+  app.add_option("--device", device, "what computes: auto, cpu, cuda or cuda:N")
+      ->check([](const std::string& name) {
+        return device_choice_from_name(name) ? std::string() : name + " is no device";
+      })
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
+  files.device = device_choice_from_name(device).value_or(DeviceChoice());
   if (numerics == "fast") files.numerics = kernels::Numerics::fast;
   if (dtype == "bf16") files.memory_dtype = DType::bf16;
   try {

@@ -47,6 +47,7 @@ class Runner {
   std::int64_t read_passes() const { return read_passes_; }  // so far
 
   model::Workspace& workspace() { return workspace_; }
+  const model::Workspace& workspace() const { return workspace_; }
   kernels::Queue& queue() { return queue_; }
 
  private:

@@ -1,0 +1,183 @@
+#include "mplus/model/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "mplus/core/dequantise.h"
+#include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/convert.h"
+#include "mplus/kernels/rows.h"
+
+namespace mplus::model {
+namespace {
+
+constexpr std::size_t kPlaceBytes = 256;           // where each begins
+constexpr std::int64_t kStagedValues = 4'000'000;  // converted at a time
+constexpr std::size_t kGigabyte = 1'000'000'000;
+
+// f(Matrix&) and f(ConstTensor&) for everything that passes compute with, in the order it is to lie in.
+template <class F>
+void visit(Layer& layer, F&& f) {
+  for (Projection* p : {&layer.q, &layer.k, &layer.v}) f(p->base);
+  f(layer.o);
+  for (Projection* p : {&layer.gate, &layer.up, &layer.down}) f(p->base);
+  for (Lora Projection::*set : {&Projection::write, &Projection::read}) {
+    for (Projection* p : {&layer.q, &layer.k, &layer.v}) f((p->*set).a);
+    for (Projection* p : {&layer.gate, &layer.up, &layer.down}) f((p->*set).a);
+    for (Projection* p : {&layer.q, &layer.k, &layer.v, &layer.gate, &layer.up, &layer.down}) f((p->*set).b);
+  }
+  for (RetrieverHead* head : {&layer.query, &layer.key, &layer.encoder_query}) {
+    f(head->first);
+    f(head->second);
+  }
+  for (Projection* p : {&layer.q, &layer.k, &layer.v}) {
+    f(p->bias);
+    f(p->head_norm);
+  }
+  for (ConstTensor* x : {&layer.attention_norm, &layer.mlp_norm, &layer.bos, &layer.pool}) f(*x);
+}
+
+template <class F>
+void visit(Weights& w, F&& f) {
+  f(w.embedding);
+  f(w.head);
+  f(w.final_norm);
+  f(w.positional);
+  for (Layer& layer : w.layers) visit(layer, f);
+}
+
+std::size_t whole_places(std::size_t size_bytes) {
+  return (size_bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
+}
+
+// How much room everything takes. What is named twice (a tied head, an adapter for both passes) counts once.
+class Counter {
+ public:
+  Counter(const kernels::Backend& backend, kernels::Numerics numerics)
+      : backend_(backend), numerics_(numerics) {}
+
+  void operator()(const Matrix& m) {
+    if (m.empty() || !seen_.insert(m.data).second) return;
+    size_bytes_ += whole_places(row_bytes(backend_.weight_type(numerics_, m.dtype), m.rows * m.cols));
+  }
+  void operator()(const ConstTensor& x) {
+    if (!x.empty()) size_bytes_ += whole_places(row_bytes(x.dtype, x.elements()));
+  }
+  std::size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  const kernels::Backend& backend_;
+  kernels::Numerics numerics_;
+  std::set<const void*> seen_;
+  std::size_t size_bytes_ = 0;
+};
+
+class Placer {
+ public:
+  Placer(kernels::Queue& queue, const Buffer& room)
+      : queue_(queue), room_(room.tensor(DType::i8, {static_cast<std::int64_t>(room.size_bytes())})) {}
+
+  void operator()(Matrix& m) {
+    if (m.empty()) return;
+    const auto [place, is_new] = placed_.try_emplace(m.data);
+    if (is_new) place->second = place_matrix(m);
+    m = place->second;
+  }
+  void operator()(ConstTensor& x) {
+    if (x.empty()) return;
+    const Tensor there = next(x);
+    kernels::copy(queue_, there, x);
+    x = there;
+  }
+
+ private:
+  Tensor next(const ConstTensor& like) {
+    const std::size_t size_bytes = row_bytes(like.dtype, like.elements());
+    Tensor there = room_.rows(static_cast<std::int64_t>(used_), static_cast<std::int64_t>(size_bytes));
+    there.dtype = like.dtype;
+    there.dimensions = like.dimensions;
+    there.shape = like.shape;
+    there.strides = like.strides;
+    used_ += whole_places(size_bytes);
+    return there;
+  }
+
+  Matrix place_matrix(const Matrix& m) {
+    const DType dtype = queue_.backend().weight_type(queue_.numerics(), m.dtype);
+    const Tensor there = next(ConstTensor(nullptr, dtype, {m.rows, m.cols}));
+    if (dtype == m.dtype) {
+      kernels::copy(queue_, there, ConstTensor(m.data, dtype, {m.rows, m.cols}));
+    } else {
+      const std::int64_t step = std::max<std::int64_t>(1, kStagedValues / m.cols);
+      for (std::int64_t r = 0; r < m.rows; r += step) {
+        const std::int64_t rows = std::min(step, m.rows - r);
+        kernels::copy(queue_, there.rows(r, rows), converted(m, r, rows, dtype));
+      }
+    }
+    return {there.data, dtype, m.rows, m.cols, nullptr, there.device};
+  }
+
+  // Some rows in host memory, until the next call.
+  ConstTensor converted(const Matrix& m, std::int64_t first, std::int64_t rows, DType dtype) {
+    const auto row = static_cast<std::size_t>(m.cols);
+    values_.resize(static_cast<std::size_t>(rows) * row);
+    bytes_.resize(row_bytes(dtype, rows * m.cols));
+    queue_.pool().run(rows, [&](std::int64_t r, int) {
+      float* values = &values_[static_cast<std::size_t>(r) * row];
+      dequantise_row(values, m, first + r);
+      kernels::from_f32(&bytes_[static_cast<std::size_t>(r) * row_bytes(dtype, m.cols)], dtype, values,
+                        m.cols);
+    });
+    return {bytes_.data(), dtype, {rows, m.cols}};
+  }
+
+  kernels::Queue& queue_;
+  Tensor room_;
+  std::size_t used_ = 0;
+  std::map<const void*, Matrix> placed_;
+  std::vector<float> values_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device) {
+  Weights views = host;
+  Counter counter(kernels::backend_of(device), numerics);
+  visit(views, counter);
+  return counter.size_bytes();
+}
+
+std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue) {
+  if (queue.device().is_cpu()) return host;
+  const std::size_t wanted = placed_bytes(*host, queue.numerics(), queue.device());
+  const std::size_t there = queue.backend().free_bytes();
+  if (wanted > there)
+    fail(ErrorCode::out_of_capacity,
+         "{}: the weights take {:.1f} GB on {}, which has {:.1f} GB left; use --device cpu, or a smaller "
+         "model",
+         host->files, static_cast<double>(wanted) / kGigabyte, device_name(queue.device()),
+         static_cast<double>(there) / kGigabyte);
+  auto placed = std::make_shared<Weights>(*host);
+  auto room = std::make_shared<Buffer>(queue.backend().allocate(wanted));
+  visit(*placed, Placer(queue, *room));
+  queue.wait();
+  placed->owners.push_back(std::move(room));
+  return placed;
+}
+
+Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics) {
+  if (!choice.automatic) return choice.device;
+  for (int i = 0; i < kernels::cuda_devices(); ++i) {
+    const Device device{DeviceKind::cuda, static_cast<std::int8_t>(i)};
+    const std::size_t wanted = placed_bytes(host, numerics, device);
+    if (kernels::backend_of(device).free_bytes() > wanted + wanted / 2) return device;
+  }
+  return {};
+}
+
+}  // namespace mplus::model

@@ -1,0 +1,26 @@
+// Where weights lie while passes compute with them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "mplus/core/device.h"
+#include "mplus/kernels/queue.h"
+#include "mplus/model/weights.h"
+
+namespace mplus::model {
+
+// On the processor the weights as they are. On another device a copy there: every matrix in a type the device
+// computes with (quantised ones as the values they stand for), vectors in f32; matrices that meet the same
+// rows (q, k, v; gate, up; their adapters' inner halves) one behind the other. What only the host looks at,
+// the memory of a checkpoint and the votes' weights, stays there. Throws out_of_capacity where they do not
+// fit.
+std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue);
+
+std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device);
+
+// The device that is meant: of an automatic choice the first that the weights, and half as much again for
+// passes and memories, fit on; else the processor.
+Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics);
+
+}  // namespace mplus::model
