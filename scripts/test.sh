@@ -93,7 +93,7 @@ tidy() {
 
 check "packages" scripts/install_packages.sh build train test || exit 1
 check "default model" fetch_model
-build_and_test release "release (g++)" long
+build_and_test release "release (g++)" "long|gpu"
 check "model tests ran" model_tests_ran
 if [ "$extent" != quick ]; then
   check "format" scripts/check_format.sh

@@ -1,0 +1,165 @@
+// Caches: rows into them, and attention over them.
+#include "mplus/kernels/attention.h"
+
+#include <cstring>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/cuda/backend.h"
+#include "mplus/kernels/cuda/check.h"
+#include "mplus/kernels/kv.h"
+#include "mplus/kernels/rope.h"
+
+namespace mplus::kernels::cuda {
+namespace {
+
+Cache cache_of(const KvCache& cache) {
+  return {cache.keys.data, cache.values.data, cache.keys.dtype, cache.rows, cache.keys.stride(0)};
+}
+
+Shape shape_of(const KvShape& shape) { return {shape.heads, shape.groups, shape.head_size}; }
+
+AppendRows job_for(const Queue& queue, const KvCache& cache, const KvShape& shape, const RopeTable& angles) {
+  MPLUS_CHECK(cache.keys.stride(0) == cache.values.stride(0) && cache.keys.dtype == cache.values.dtype,
+              "keys and values that lie differently: {} and {} apart", cache.keys.stride(0),
+              cache.values.stride(0));
+  AppendRows job;
+  job.cache = cache_of(cache);
+  job.shape = shape_of(shape);
+  job.angles = floats(angles.on(queue.device()));
+  return job;
+}
+
+const std::byte* row_of(const ConstTensor& x, std::int64_t row) {
+  return static_cast<const std::byte*>(x.data) +
+         row_bytes(x.dtype, x.stride(0)) * static_cast<std::size_t>(row);
+}
+
+// Brings `count` rows of host memory to `to`, one behind the other; row(r) says where each begins.
+template <class Row>
+void upload_rows(CudaQueueState& state, std::byte* to, std::int64_t count, std::size_t size_bytes,
+                 const Row& row) {
+  const auto at_once = static_cast<std::int64_t>(CudaQueueState::kSlotBytes / size_bytes);
+  for (std::int64_t first = 0; first < count; first += at_once) {
+    const std::int64_t part = std::min(at_once, count - first);
+    std::byte* staged = state.stage(static_cast<std::size_t>(part) * size_bytes);
+    for (std::int64_t r = 0; r < part; ++r)
+      std::memcpy(staged + static_cast<std::size_t>(r) * size_bytes, row(first + r), size_bytes);
+    state.send(to + static_cast<std::size_t>(first) * size_bytes, staged,
+               static_cast<std::size_t>(part) * size_bytes);
+  }
+}
+
+// Rows of host memory; k(r) and v(r) say where they begin.
+template <class K, class V>
+void append_from_host(CudaQueueState& state, AppendRows& job, const K& k, const V& v) {
+  const std::int64_t width = job.shape.groups * job.shape.head_size;
+  const std::size_t size_bytes = row_bytes(job.dtype, width),
+                    all = static_cast<std::size_t>(job.count) * size_bytes;
+  auto* room = static_cast<std::byte*>(state.scratch(Scratch::rows, 2 * all));
+  upload_rows(state, room, job.count, size_bytes, k);
+  upload_rows(state, room + all, job.count, size_bytes, v);
+  job.k = room;
+  job.v = room + all;
+  job.k_stride = job.v_stride = width;
+  cuda::append_rows(state.stream(), job);
+}
+
+// Fills places with where the rows lie on the device.
+void point_at(CudaQueueState& state, AppendRows& job, const RowGather& rows) {
+  const std::size_t n = rows.places.size();
+  auto* there = static_cast<const void**>(state.scratch(Scratch::places, 2 * n * sizeof(void*)));
+  auto* staged = reinterpret_cast<const void**>(state.stage(2 * n * sizeof(void*)));
+  for (std::size_t i = 0; i < n; ++i) {
+    const RowBlock& block = rows.blocks[rows.places[i].block];
+    staged[i] = row_of(block.k, rows.places[i].row);
+    staged[n + i] = row_of(block.v, rows.places[i].row);
+  }
+  state.send(there, reinterpret_cast<const std::byte*>(staged), 2 * n * sizeof(void*));
+  job.k_rows = there;
+  job.v_rows = there + n;
+}
+
+}  // namespace
+
+void CudaBackend::append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
+                              const RopeTable& angles) const {
+  if (rows.k.size(0) == 0) return;
+  CudaQueueState& state = state_of(queue);
+  AppendRows job = job_for(queue, cache, shape, angles);
+  job.dtype = rows.k.dtype;
+  job.count = rows.k.size(0);
+  if (on_device(rows.k)) {
+    job.k = rows.k.data;
+    job.v = rows.v.data;
+    job.k_stride = rows.k.stride(0);
+    job.v_stride = rows.v.stride(0);
+    cuda::append_rows(state.stream(), job);
+  } else {
+    append_from_host(
+        state, job, [&](std::int64_t r) { return row_of(rows.k, r); },
+        [&](std::int64_t r) { return row_of(rows.v, r); });
+  }
+  check_launch("appending rows");
+}
+
+void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
+                              const RopeTable& angles) const {
+  if (rows.places.empty()) return;
+  CudaQueueState& state = state_of(queue);
+  AppendRows job = job_for(queue, cache, shape, angles);
+  const RowBlock& first = rows.blocks[rows.places.front().block];
+  job.dtype = first.k.dtype;
+  job.count = std::ssize(rows.places);
+  const auto place = [&](std::int64_t r) { return rows.places[static_cast<std::size_t>(r)]; };
+  if (on_device(first.k)) {
+    point_at(state, job, rows);
+    cuda::append_rows(state.stream(), job);
+  } else {
+    append_from_host(
+        state, job, [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].k, place(r).row); },
+        [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].v, place(r).row); });
+  }
+  check_launch("gathering rows");
+}
+
+void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> items,
+                         const KvShape& shape) const {
+  CudaQueueState& state = state_of(queue);
+  const Shape sizes = shape_of(shape);
+  MPLUS_CHECK(shape.head_size <= kMostHeadSize, "heads of {}", shape.head_size);
+  for (std::size_t first = 0; first < items.size(); first += kMostAttendItems) {
+    AttendItems launch;
+    launch.shape = sizes;
+    std::int64_t room = 0;
+    for (const kernels::AttendItem& item :
+         items.subspan(first, std::min<std::size_t>(kMostAttendItems, items.size() - first))) {
+      if (item.q.size(0) == 0) continue;
+      launch.list[launch.count] = {floats(item.out), floats(item.q), item.q.size(0), cache_of(item.cache),
+                                   nullptr};
+      room += partial_floats(launch.list[launch.count++], sizes);
+    }
+    if (launch.count == 0) continue;
+    if (!fits_attend_tensor(launch.list[0].cache.dtype, sizes)) {
+      attend_plain(state.stream(), launch);
+      continue;
+    }
+    auto* partial =
+        static_cast<float*>(state.scratch(Scratch::partial, static_cast<std::size_t>(room) * sizeof(float)));
+    for (int i = 0; i < launch.count; ++i) {
+      launch.list[i].partial = partial;
+      partial += partial_floats(launch.list[i], sizes);
+    }
+    attend_tensor(state.stream(), launch);
+  }
+  check_launch("attending");
+}
+
+void CudaBackend::attention_weights(Queue& queue, const kernels::AttendItem& item,
+                                    const KvShape& shape) const {
+  cuda::attention_weights(state_of(queue).stream(),
+                          {floats(item.out), floats(item.q), item.q.size(0), cache_of(item.cache), nullptr},
+                          shape_of(shape));
+  check_launch("looking at attention");
+}
+
+}  // namespace mplus::kernels::cuda

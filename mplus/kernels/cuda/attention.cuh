@@ -1,0 +1,65 @@
+// How attention by the matrix instruction is cut, and where its pieces meet. Heads of one group share keys
+// and values, so a query and a head of the group together are one "row": row p is head p % sharing of query
+// p / sharing. A unit is a tile of rows against a share of the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "mplus/kernels/cuda/device.cuh"
+#include "mplus/kernels/cuda/launch.h"
+
+namespace mplus::kernels::cuda {
+
+inline constexpr int kFewRowsTile = 16;    // attention_split.cu: rows of a tile, of which there is one
+inline constexpr int kManyRowsTile = 128;  // attention_tile.cu
+inline constexpr int kKeysTile = 64;
+
+struct AttendPlan {
+  int rows = 0;    // T · sharing
+  int height = 0;  // of a tile
+  int tiles = 0;
+  int splits = 0;
+  int keys = 0;  // of a split, a multiple of kKeysTile
+  __host__ __device__ int unit(int group, int tile, int split) const {
+    return (group * tiles + tile) * splits + split;
+  }
+};
+
+// From an item's own sizes alone, so that its bits do not depend on its neighbours.
+__host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache_rows, const Shape& shape) {
+  constexpr int kWantedUnits = 264, kFewKeys = 128, kManyKeys = 512;  // two blocks on each of 132 processors
+  AttendPlan plan;
+  plan.rows = static_cast<int>(T * (shape.heads / shape.groups));
+  const bool few = plan.rows <= kFewRowsTile;
+  plan.height = few ? kFewRowsTile : kManyRowsTile;
+  plan.tiles = (plan.rows + plan.height - 1) / plan.height;
+  const int units = plan.tiles * static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
+  const int least = few ? kFewKeys : kManyKeys;
+  const int wanted = units >= kWantedUnits / 2 ? 1 : (kWantedUnits + units - 1) / units;
+  const int possible = (rows + least - 1) / least;
+  const int splits = wanted < possible ? wanted : possible;
+  plan.keys = ((rows + splits - 1) / splits + kKeysTile - 1) / kKeysTile * kKeysTile;
+  plan.splits = (rows + plan.keys - 1) / plan.keys;
+  return plan;
+}
+
+// A unit's part of AttendItem::partial: [height, e] sums that are not divided yet, then [height] of the
+// largest score (in base 2) and of the sum of weights.
+__host__ __device__ inline std::int64_t unit_floats(const AttendPlan& plan, std::int64_t e) {
+  return static_cast<std::int64_t>(plan.height) * (e + 2);
+}
+
+// log2(e) / sqrt(head size): scores are made for exp2.
+__device__ inline float score_scale(int e) { return 1.4426950408889634f / sqrtf(static_cast<float>(e)); }
+
+// exp2(x − most) where nothing has been seen yet: zero.
+__device__ inline float weight_of(float x, float most) {
+  return exp2f(x - (most == -INFINITY ? 0.0f : most));
+}
+
+void attend_tiles(Stream stream, const AttendItems& items);   // items of many rows
+void attend_splits(Stream stream, const AttendItems& items);  // of few
+void merge_splits(Stream stream, const AttendItems& items);   // where a plan has several
+
+}  // namespace mplus::kernels::cuda

@@ -1,0 +1,147 @@
+#include "mplus/kernels/cuda/backend.h"
+
+#include <map>
+#include <mutex>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/cuda/check.h"
+#include "mplus/kernels/rope.h"
+
+namespace mplus::kernels::cuda {
+namespace {
+
+constexpr int kVersion = 1;  // raise it when a change alters bits
+
+// A tensor of any shape without gaps is one row.
+Rows2d rows_of(const ConstTensor& x) {
+  const std::int64_t n = x.elements();
+  if (x.contiguous()) return {x.data, x.dtype, 1, n, n};
+  return {x.data, x.dtype, x.size(0), x.size(1), x.stride(0)};
+}
+
+void copy_here(CudaQueueState& state, const Tensor& out, const ConstTensor& in) {
+  if (out.elements() == 0) return;
+  if (out.dtype == in.dtype && out.contiguous() && in.contiguous())
+    return check(cudaMemcpyAsync(out.data, in.data, row_bytes(in.dtype, in.elements()),
+                                 cudaMemcpyDeviceToDevice, state.stream()),
+                 "copying");
+  Rows2d from = rows_of(in);
+  if (!in.contiguous() || !out.contiguous()) from = {in.data, in.dtype, in.size(0), in.size(1), in.stride(0)};
+  convert(state.stream(), out.data, out.dtype, out.contiguous() ? from.cols : out.stride(0), from);
+  check_launch("copying rows");
+}
+
+}  // namespace
+
+CudaQueueState& state_of(Queue& queue) {
+  auto& state = static_cast<CudaQueueState&>(queue.state());
+  state.memory().use();
+  return state;
+}
+
+DType CudaBackend::weight_type(Numerics numerics, DType file) const {
+  if (numerics == Numerics::exact) return DType::f32;
+  return file == DType::f16 ? DType::f16 : DType::bf16;
+}
+
+DType CudaBackend::cache_type(Numerics numerics) const {
+  return numerics == Numerics::exact ? DType::f32 : DType::bf16;
+}
+
+std::string CudaBackend::numerics_id(Numerics numerics) const {
+  const std::string device = fmt::format("c{}-sm{}", kVersion, memory_->architecture());
+  return numerics == Numerics::exact ? device + "-exact" : device + "-" + matmul_id() + "-fast";
+}
+
+std::unique_ptr<QueueState> CudaBackend::make_state() const {
+  return std::make_unique<CudaQueueState>(*memory_);
+}
+
+void CudaBackend::wait(Queue& queue) const { state_of(queue).wait(); }
+
+void CudaBackend::copy(Queue& queue, Tensor out, ConstTensor in) const {
+  CudaQueueState& state = state_of(queue);
+  if (on_device(out) && on_device(in)) return copy_here(state, out, in);
+  const std::size_t size_bytes = row_bytes(in.dtype, in.elements());
+  on_device(out) ? state.upload(out.data, in.data, size_bytes)
+                 : state.download(out.data, in.data, size_bytes);
+}
+
+void CudaBackend::fill(Queue& queue, Tensor out, float value) const {
+  cuda::fill(state_of(queue).stream(), floats(out), out.elements(), value);
+  check_launch("filling");
+}
+
+void CudaBackend::note_finite(Queue& queue, ConstTensor x, std::int32_t number) const {
+  CudaQueueState& state = state_of(queue);
+  cuda::note_finite(state.stream(), state.note(), number, rows_of(x));
+  check_launch("looking for NaN");
+}
+
+std::int32_t CudaBackend::take_note(Queue& queue) const { return state_of(queue).take_note(); }
+
+void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
+                        std::span<const std::int32_t> ids) const {
+  if (ids.empty()) return;
+  CudaQueueState& state = state_of(queue);
+  void* there = state.scratch(Scratch::places, ids.size_bytes());
+  state.upload(there, ids.data(), ids.size_bytes());
+  cuda::embed(state.stream(), floats(out), {table.data, table.dtype, table.rows, table.cols, table.cols},
+              static_cast<const std::int32_t*>(there), std::ssize(ids));
+  check_launch("embedding tokens");
+}
+
+void CudaBackend::rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const {
+  cuda::rms_norm(state_of(queue).stream(),
+                 {floats(out), floats(x), floats(weight), x.size(0), x.size(1), epsilon});
+  check_launch("norming rows");
+}
+
+void CudaBackend::swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const {
+  cuda::swiglu(state_of(queue).stream(), floats(out), floats(gate), floats(up), out.elements());
+  check_launch("swiglu");
+}
+
+void CudaBackend::silu(Queue& queue, Tensor x) const {
+  cuda::silu(state_of(queue).stream(), floats(x), x.elements());
+  check_launch("silu");
+}
+
+void CudaBackend::add_row(Queue& queue, Tensor x, ConstTensor row) const {
+  cuda::add_row(state_of(queue).stream(), floats(x), floats(row), x.size(0), x.size(1));
+  check_launch("adding a row");
+}
+
+void CudaBackend::pooling_shares(Queue& queue, Tensor shares, ConstTensor x, ConstTensor vector) const {
+  cuda::pooling_shares(state_of(queue).stream(), floats(shares),
+                       {x.data, x.dtype, x.size(0), x.size(1), x.size(1)}, floats(vector));
+  check_launch("pooling");
+}
+
+void CudaBackend::rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) const {
+  cuda::rope(state_of(queue).stream(), {.x = floats(x),
+                                        .T = x.size(0),
+                                        .heads = x.size(1) / (2 * angles.half()),
+                                        .half = angles.half(),
+                                        .stride = x.stride(0),
+                                        .first = first_position,
+                                        .angles = floats(angles.on(queue.device()))});
+  check_launch("rotating");
+}
+
+}  // namespace mplus::kernels::cuda
+
+namespace mplus::kernels {
+
+int cuda_devices() { return cuda::device_count(); }
+
+const Backend& cuda_backend(const Device& device) {
+  static std::mutex mutex;
+  static auto& backends = *new std::map<int, std::unique_ptr<cuda::CudaBackend>>;  // never given back
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<cuda::CudaBackend>& backend = backends[device.index];
+  if (!backend) backend = std::make_unique<cuda::CudaBackend>(cuda::device_memory(device.index));
+  return *backend;
+}
+
+}  // namespace mplus::kernels

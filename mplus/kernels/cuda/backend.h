@@ -1,0 +1,59 @@
+// A CUDA device as a backend. It holds nothing that changes; what does is in the queue's CudaQueueState.
+#pragma once
+
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/cuda/device_memory.h"
+#include "mplus/kernels/cuda/launch.h"
+#include "mplus/kernels/cuda/queue_state.h"
+
+namespace mplus::kernels::cuda {
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const DeviceMemory& memory) : memory_(&memory) {}
+
+  // backend.cpp
+  Buffer allocate(std::size_t size_bytes) const override { return memory_->allocate(size_bytes); }
+  Buffer allocate_host(std::size_t size_bytes) const override { return memory_->allocate_host(size_bytes); }
+  std::size_t free_bytes() const override { return memory_->free_bytes(); }
+  DType weight_type(Numerics numerics, DType file) const override;
+  DType cache_type(Numerics numerics) const override;
+  std::string numerics_id(Numerics numerics) const override;
+  std::unique_ptr<QueueState> make_state() const override;
+  void wait(Queue& queue) const override;
+  void copy(Queue& queue, Tensor out, ConstTensor in) const override;
+  void fill(Queue& queue, Tensor out, float value) const override;
+  void note_finite(Queue& queue, ConstTensor x, std::int32_t number) const override;
+  std::int32_t take_note(Queue& queue) const override;
+  void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
+  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override;
+  void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override;
+  void silu(Queue& queue, Tensor x) const override;
+  void add_row(Queue& queue, Tensor x, ConstTensor row) const override;
+  void pooling_shares(Queue& queue, Tensor shares, ConstTensor x, ConstTensor vector) const override;
+  void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) const override;
+  // linear.cpp
+  void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override;
+  // attention.cpp
+  void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
+                   const RopeTable& angles) const override;
+  void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
+                   const RopeTable& angles) const override;
+  void attend(Queue& queue, std::span<const kernels::AttendItem> items, const KvShape& shape) const override;
+  void attention_weights(Queue& queue, const kernels::AttendItem& item, const KvShape& shape) const override;
+  // retrieval.cpp
+  void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) const override;
+  void gathered_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys) const override;
+
+ private:
+  const DeviceMemory* memory_;
+};
+
+// The queue's state, its device chosen for the calling thread.
+CudaQueueState& state_of(Queue& queue);
+
+inline float* floats(const Tensor& x) { return static_cast<float*>(x.data); }
+inline const float* floats(const ConstTensor& x) { return static_cast<const float*>(x.data); }
+inline bool on_device(const ConstTensor& x) { return !x.device.is_cpu(); }
+
+}  // namespace mplus::kernels::cuda

@@ -1,0 +1,166 @@
+// Norms, activations, rotations and pooling. Sums go in one fixed order: a row's bits depend on that row
+// alone.
+#include <cuda_runtime.h>
+
+#include "mplus/kernels/cuda/device.cuh"
+#include "mplus/kernels/cuda/dispatch.cuh"
+#include "mplus/kernels/cuda/launch.h"
+
+namespace mplus::kernels::cuda {
+namespace {
+
+constexpr std::int64_t kWarpWidth = 512;  // rows up to this long are a warp's work, longer ones a block's
+
+__device__ float square_sum(const float* x, std::int64_t d, int first, int step) {
+  float sum = 0;
+  if (d % 4 == 0 && reinterpret_cast<std::uintptr_t>(x) % 16 == 0) {
+    for (std::int64_t i = first; i < d / 4; i += step) {
+      const float4 v = reinterpret_cast<const float4*>(x)[i];
+      sum += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+    }
+    return sum;
+  }
+  for (std::int64_t i = first; i < d; i += step) sum += x[i] * x[i];
+  return sum;
+}
+
+__device__ void scale_row(float* out, const float* x, const float* weight, std::int64_t d, float scale,
+                          int first, int step) {
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  if (d % 4 == 0 && aligned(out) && aligned(x) && aligned(weight)) {
+    for (std::int64_t i = first; i < d / 4; i += step) {
+      const float4 v = reinterpret_cast<const float4*>(x)[i], w = reinterpret_cast<const float4*>(weight)[i];
+      reinterpret_cast<float4*>(out)[i] = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z,
+                                           v.w * scale * w.w};
+    }
+    return;
+  }
+  for (std::int64_t i = first; i < d; i += step) out[i] = x[i] * scale * weight[i];
+}
+
+__device__ float norm_scale(float sum, std::int64_t d, float epsilon) {
+  return 1.0f / sqrtf(sum / static_cast<float>(d) + epsilon);
+}
+
+__global__ void rms_norm_short(RmsNorm job) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::int64_t t = first_of_grid() / kWarp;
+  if (t >= job.T) return;
+  const float* x = job.x + t * job.d;
+  const float sum = warp_sum(square_sum(x, job.d, lane, kWarp));
+  scale_row(job.out + t * job.d, x, job.weight, job.d, norm_scale(sum, job.d, job.epsilon), lane, kWarp);
+}
+
+__global__ void rms_norm_long(RmsNorm job) {
+  __shared__ float shared[kWarp];
+  const std::int64_t t = blockIdx.x;
+  const int thread = static_cast<int>(threadIdx.x), step = static_cast<int>(blockDim.x);
+  const float* x = job.x + t * job.d;
+  const float sum = block_sum(square_sum(x, job.d, thread, step), shared);
+  scale_row(job.out + t * job.d, x, job.weight, job.d, norm_scale(sum, job.d, job.epsilon), thread, step);
+}
+
+__device__ float silu_of(float x) { return x / (1.0f + expf(-x)); }
+
+__global__ void swiglu_kernel(float* out, const float* gate, const float* up, std::int64_t n) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) out[i] = silu_of(gate[i]) * up[i];
+}
+
+__global__ void swiglu_quads(float4* out, const float4* gate, const float4* up, std::int64_t n) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) {
+    const float4 g = gate[i], u = up[i];
+    out[i] = {silu_of(g.x) * u.x, silu_of(g.y) * u.y, silu_of(g.z) * u.z, silu_of(g.w) * u.w};
+  }
+}
+
+__global__ void silu_kernel(float* x, std::int64_t n) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) x[i] = silu_of(x[i]);
+}
+
+__global__ void add_row_kernel(float* x, const float* row, std::int64_t n, std::int64_t d) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) x[i] += row[i % d];
+}
+
+__global__ void pool_dots(float* shares, const float* x, const float* vector, std::int64_t T,
+                          std::int64_t d) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::int64_t t = first_of_grid() / kWarp;
+  if (t >= T) return;
+  float sum = 0;
+  for (std::int64_t i = lane; i < d; i += kWarp) sum += x[t * d + i] * vector[i];
+  sum = warp_sum(sum);
+  if (lane == 0) shares[t] = sum;
+}
+
+__global__ void softmax_kernel(float* x, std::int64_t n) {
+  __shared__ float shared[kWarp];
+  float most = -INFINITY, sum = 0;
+  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, x[i]);
+  most = block_max(most, shared);
+  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += x[i] = expf(x[i] - most);
+  sum = block_sum(sum, shared);
+  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) x[i] /= sum;
+}
+
+__global__ void rope_kernel(Rope job) {
+  const std::int64_t t = blockIdx.x, pairs = job.heads * job.half;
+  const float* cos = job.angles + (job.first + t) * 2 * job.half;
+  const float* sin = cos + job.half;
+  float* row = job.x + t * job.stride;
+  for (std::int64_t p = threadIdx.x + static_cast<std::int64_t>(blockIdx.y) * blockDim.x; p < pairs;
+       p += static_cast<std::int64_t>(blockDim.x) * gridDim.y) {
+    const std::int64_t i = p % job.half;
+    float* at = row + p / job.half * 2 * job.half + i;
+    const float a = at[0], b = at[job.half];
+    at[0] = a * cos[i] - b * sin[i];
+    at[job.half] = b * cos[i] + a * sin[i];
+  }
+}
+
+}  // namespace
+
+void rms_norm(Stream stream, const RmsNorm& job) {
+  if (job.T <= 0 || job.d <= 0) return;
+  if (job.d <= kWarpWidth) {
+    const std::int64_t warps = kThreads / kWarp;
+    rms_norm_short<<<static_cast<unsigned>((job.T + warps - 1) / warps), kThreads, 0, stream>>>(job);
+  } else {
+    rms_norm_long<<<static_cast<unsigned>(job.T), kThreads, 0, stream>>>(job);
+  }
+}
+
+void swiglu(Stream stream, float* out, const float* gate, const float* up, std::int64_t n) {
+  if (n <= 0) return;
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  if (n % 4 == 0 && aligned(out) && aligned(gate) && aligned(up))
+    swiglu_quads<<<blocks_for(n / 4), kThreads, 0, stream>>>(reinterpret_cast<float4*>(out),
+                                                             reinterpret_cast<const float4*>(gate),
+                                                             reinterpret_cast<const float4*>(up), n / 4);
+  else swiglu_kernel<<<blocks_for(n), kThreads, 0, stream>>>(out, gate, up, n);
+}
+
+void silu(Stream stream, float* x, std::int64_t n) {
+  if (n > 0) silu_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, n);
+}
+
+void add_row(Stream stream, float* x, const float* row, std::int64_t T, std::int64_t d) {
+  if (T * d > 0) add_row_kernel<<<blocks_for(T * d), kThreads, 0, stream>>>(x, row, T * d, d);
+}
+
+void pooling_shares(Stream stream, float* shares, const Rows2d& x, const float* vector) {
+  if (x.rows <= 0) return;
+  const std::int64_t warps = kThreads / kWarp;
+  pool_dots<<<static_cast<unsigned>((x.rows + warps - 1) / warps), kThreads, 0, stream>>>(
+      shares, static_cast<const float*>(x.data), vector, x.rows, x.cols);
+  softmax_kernel<<<1, 1024, 0, stream>>>(shares, x.rows);
+}
+
+void rope(Stream stream, const Rope& job) {
+  const std::int64_t pairs = job.heads * job.half;
+  if (job.T <= 0 || pairs <= 0) return;
+  const dim3 grid(static_cast<unsigned>(job.T),
+                  static_cast<unsigned>(std::min<std::int64_t>(8, (pairs + 255) / 256)));
+  rope_kernel<<<grid, kThreads, 0, stream>>>(job);
+}
+
+}  // namespace mplus::kernels::cuda

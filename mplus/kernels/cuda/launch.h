@@ -1,0 +1,147 @@
+// The kernels, as functions that put them on a stream. Pointers are of the stream's device unless said
+// otherwise; sizes have been checked. What a launch itself gets wrong shows in cudaGetLastError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mplus/core/dtype.h"
+
+struct CUstream_st;
+
+namespace mplus::kernels::cuda {
+
+using Stream = CUstream_st*;
+
+// A matrix whose rows may stand apart; sizes and stride in elements.
+struct Rows2d {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, cols = 0, stride = 0;
+};
+
+// rows.cu
+bool kernels_fit();  // whether the current device has these kernels
+void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride, const Rows2d& in);
+// For the matrix instruction: type is bf16 or f16; f16 keeps what is too large for it at its largest value.
+void round_operand(Stream stream, void* out, DType type, const float* in, std::int64_t n);
+void fill(Stream stream, float* out, std::int64_t n, float value);
+// *note becomes min(*note, number) where x has a NaN or an infinity.
+void note_finite(Stream stream, std::int32_t* note, std::int32_t number, const Rows2d& x);
+// out[n, size_bytes]: bytes of n rows, which begin where `rows` says (size_bytes and places are even).
+void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n, std::int64_t size_bytes);
+void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
+
+// elementwise.cu
+struct RmsNorm {
+  float* out = nullptr;
+  const float *x = nullptr, *weight = nullptr;
+  std::int64_t T = 0, d = 0;
+  float epsilon = 0;
+};
+void rms_norm(Stream stream, const RmsNorm& job);
+void swiglu(Stream stream, float* out, const float* gate, const float* up, std::int64_t n);
+void silu(Stream stream, float* x, std::int64_t n);
+void add_row(Stream stream, float* x, const float* row, std::int64_t T, std::int64_t d);
+void pooling_shares(Stream stream, float* shares, const Rows2d& x, const float* vector);
+// angles: [positions, 2, half], cosines and sines; row t stands at angles' row first + t.
+struct Rope {
+  float* x = nullptr;
+  std::int64_t T = 0, heads = 0, half = 0, stride = 0, first = 0;
+  const float* angles = nullptr;
+};
+void rope(Stream stream, const Rope& job);
+
+// Products of one x, out[T,o] = scale · x[T,i] · w[o,i]ᵀ, or +=.
+struct Product {
+  float* out = nullptr;
+  std::int64_t out_stride = 0;
+  const void* w = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t outputs = 0;
+  float scale = 1.0f;
+  bool accumulate = false;
+};
+inline constexpr int kMostLaunchedProducts = 8;
+struct Products {
+  Product list[kMostLaunchedProducts];
+  int count = 0;
+  const float* x = nullptr;
+  std::int64_t T = 0, inputs = 0;
+};
+// linear_tensor.cu: by the matrix instruction, x rounded to the weights' type (bf16, f16; one for all
+// products), at the speed of memory while T is small. Needs inputs % 32 == 0 and rows at multiples of 16
+// bytes. A row's bits depend on that row alone.
+bool fits_linear_tensor(const Products& products);
+void linear_tensor(Stream stream, const Products& products);
+// linear_plain.cu: f32 arithmetic, any size and type. A row's bits depend on that row and on `few` alone.
+void linear_plain(Stream stream, const Products& products, bool few);
+
+// One layer's cache of one session: rotated keys, and values. Group g begins g · group_stride elements behind
+// the first; its rows, of e elements, stand one behind the other.
+struct Cache {
+  void *keys = nullptr, *values = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, group_stride = 0;
+};
+struct Shape {
+  std::int64_t heads = 0, groups = 0, head_size = 0;
+};
+
+// kv.cu: rows of k and v, [count, G·e], to places from cache.rows on, keys turned with angles.
+struct AppendRows {
+  Cache cache;
+  Shape shape;
+  const float* angles = nullptr;  // [positions, 2, half]
+  DType dtype = DType::f32;       // of k and v
+  const void *k = nullptr, *v = nullptr;
+  std::int64_t k_stride = 0, v_stride = 0;  // in elements
+  const void* const* k_rows = nullptr;      // instead of k: where each row begins
+  const void* const* v_rows = nullptr;
+  std::int64_t count = 0;
+};
+void append_rows(Stream stream, const AppendRows& job);
+
+// Attention of several sessions. Query t of T sees the first rows − T + 1 + t rows of its cache.
+struct AttendItem {
+  float* out = nullptr;      // [T, H·e]
+  const float* q = nullptr;  // [T, H·e]
+  std::int64_t T = 0;
+  Cache cache;
+  float* partial = nullptr;  // partial_floats() of them
+};
+inline constexpr int kMostAttendItems = 16;  // of one launch
+struct AttendItems {
+  AttendItem list[kMostAttendItems];
+  int count = 0;
+  Shape shape;
+};
+// By the matrix instruction, for caches of bf16 and heads of 64 or 128. An item is cut along its cache by its
+// own sizes alone. attention_tile.cu: many queries; attention_split.cu: few.
+bool fits_attend_tensor(DType dtype, const Shape& shape);
+std::int64_t partial_floats(const AttendItem& item, const Shape& shape);
+void attend_tensor(Stream stream, const AttendItems& items);
+// attention_plain.cu: f32 arithmetic, heads up to 256.
+inline constexpr std::int64_t kMostHeadSize = 256;
+void attend_plain(Stream stream, const AttendItems& items);
+// item.out[H, T, rows]: the softmax weights.
+void attention_weights(Stream stream, const AttendItem& item, const Shape& shape);
+
+// retrieval.cu: scores[j] = mean over t of sigmoid(q_t · key_j). By the matrix instruction for keys of bf16
+// and i8 of 64, 128 or 256 elements (q is rounded to bf16, or to int8); otherwise, and for bf16 where
+// `exact`, in f32. A score's bits depend on q and its own key alone.
+struct Retrieval {
+  float* scores = nullptr;   // [n]
+  const float* q = nullptr;  // [T, width]
+  std::int64_t T = 0;
+  const void* keys = nullptr;  // [n, width] f32 or bf16; i8: n small keys of core/row_format.h
+  DType dtype = DType::f32;
+  std::int64_t n = 0, width = 0;
+  bool exact = false;
+  void* packed = nullptr;  // packed_queries_bytes(), filled by pack_queries
+};
+std::size_t packed_queries_bytes(std::int64_t T, std::int64_t width);
+void pack_queries(Stream stream, const Retrieval& job);  // once for all keys of one q
+void retrieval_scores(Stream stream, const Retrieval& job);
+
+}  // namespace mplus::kernels::cuda

@@ -1,0 +1,130 @@
+#include "mplus/kernels/cuda/queue_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/cuda/check.h"
+
+namespace mplus::kernels::cuda {
+namespace {
+
+constexpr std::size_t kAligned = 256;
+constexpr int kNoNote = 0x7f;  // of every byte: larger than any number that is noted
+
+std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAligned - 1) / kAligned * kAligned; }
+
+// Memory that tensor() hands out bytes of.
+std::byte* bytes_of(const Buffer& buffer) {
+  return static_cast<std::byte*>(buffer.tensor(DType::i8, {0}).data);
+}
+
+}  // namespace
+
+CudaQueueState::CudaQueueState(const DeviceMemory& memory) : memory_(&memory), matmul_(memory) {
+  memory.use();
+  for (Slot& slot : slots_) {
+    slot.memory = memory.allocate_host(kSlotBytes);
+    check(cudaEventCreateWithFlags(&slot.sent, cudaEventDisableTiming), "making an event");
+  }
+  note_ = memory.allocate(sizeof(std::int32_t));
+  check(cudaMemsetAsync(note(), kNoNote, sizeof(std::int32_t), stream()), "clearing memory");
+}
+
+CudaQueueState::~CudaQueueState() {
+  for (const Slot& slot : slots_)
+    if (slot.sent) cudaEventDestroy(slot.sent);
+  cudaGetLastError();
+}
+
+void* CudaQueueState::scratch(Scratch purpose, std::size_t size_bytes) {
+  Buffer& buffer = scratch_[static_cast<std::size_t>(purpose)];
+  if (buffer.size_bytes() < size_bytes) {
+    buffer = Buffer();  // nothing to keep
+    buffer = memory_->allocate(size_bytes + size_bytes / 4);
+  }
+  return bytes_of(buffer);
+}
+
+std::byte* CudaQueueState::stage(std::size_t size_bytes) {
+  MPLUS_CHECK(size_bytes <= kSlotBytes, "{} bytes at once", size_bytes);
+  if (slots_[slot_].filled + aligned(size_bytes) > kSlotBytes) {
+    check(cudaEventRecord(slots_[slot_].sent, stream()), "sending to the device");
+    slot_ = (slot_ + 1) % slots_.size();
+    check(cudaEventSynchronize(slots_[slot_].sent), "sending to the device");
+    slots_[slot_].filled = 0;
+  }
+  std::byte* room = bytes_of(slots_[slot_].memory) + slots_[slot_].filled;
+  slots_[slot_].filled += aligned(size_bytes);
+  return room;
+}
+
+void CudaQueueState::send(void* to, const std::byte* staged, std::size_t size_bytes) {
+  if (size_bytes == 0) return;
+  check(cudaMemcpyAsync(to, staged, size_bytes, cudaMemcpyHostToDevice, stream()), "copying to the device");
+}
+
+void CudaQueueState::upload(void* to, const void* from, std::size_t size_bytes) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  while (size_bytes > 0) {
+    const std::size_t part = std::min(size_bytes, kSlotBytes);
+    std::byte* room = stage(part);
+    std::memcpy(room, source, part);
+    send(target, room, part);
+    source += part;
+    target += part;
+    size_bytes -= part;
+  }
+}
+
+std::byte* CudaQueueState::land(std::size_t size_bytes) {
+  for (; landing_ < landings_.size(); ++landing_, landed_ = 0)
+    if (landed_ + size_bytes <= landings_[landing_].size_bytes()) break;
+  if (landing_ == landings_.size()) {
+    landings_.push_back(memory_->allocate_host(std::max(kSlotBytes, size_bytes)));
+    landed_ = 0;
+  }
+  std::byte* room = bytes_of(landings_[landing_]) + landed_;
+  landed_ += aligned(size_bytes);
+  return room;
+}
+
+void CudaQueueState::download(void* to, const void* from, std::size_t size_bytes) {
+  if (size_bytes == 0) return;
+  cudaPointerAttributes attributes{};
+  const bool pinned =
+      cudaPointerGetAttributes(&attributes, to) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
+  cudaGetLastError();
+  void* room = to;
+  if (!pinned) {
+    std::byte* landing = land(size_bytes);
+    pending_.push_back({to, landing, size_bytes});
+    room = landing;
+  }
+  check(cudaMemcpyAsync(room, from, size_bytes, cudaMemcpyDeviceToHost, stream()), "copying from the device");
+}
+
+void CudaQueueState::wait() {
+  std::vector<Landing> arriving;
+  std::swap(arriving, pending_);  // of a device that has failed nothing arrives later
+  landing_ = landed_ = 0;
+  check(cudaStreamSynchronize(stream()), "computing");
+  for (Slot& slot : slots_) slot.filled = 0;
+  for (const Landing& landing : arriving) std::memcpy(landing.to, landing.from, landing.size_bytes);
+  arriving.clear();
+  std::swap(arriving, pending_);  // keeps its room
+}
+
+std::int32_t* CudaQueueState::note() { return reinterpret_cast<std::int32_t*>(bytes_of(note_)); }
+
+std::int32_t CudaQueueState::take_note() {
+  std::int32_t number = 0, none = 0;
+  std::memset(&none, kNoNote, sizeof none);
+  download(&number, note(), sizeof number);
+  check(cudaMemsetAsync(note(), kNoNote, sizeof number, stream()), "clearing memory");
+  wait();
+  return number == none ? -1 : number;
+}
+
+}  // namespace mplus::kernels::cuda

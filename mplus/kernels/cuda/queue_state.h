@@ -1,0 +1,72 @@
+// What a queue on a CUDA device keeps: scratch memory there, pinned memory on the way there and back,
+// products' algorithms, and the note of what was not finite. One thread at a time.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mplus/core/device_buffer.h"
+#include "mplus/kernels/cuda/device_memory.h"
+#include "mplus/kernels/cuda/matmul.h"
+#include "mplus/kernels/queue.h"
+
+namespace mplus::kernels::cuda {
+
+// What scratch memory is for; each purpose has a piece of its own, which a later call of the same purpose may
+// use again, since the stream keeps their order.
+enum class Scratch : std::uint8_t { operand, partial, rows, places, queries, keys };
+
+class CudaQueueState final : public QueueState {
+ public:
+  explicit CudaQueueState(const DeviceMemory& memory);
+  ~CudaQueueState() override;
+
+  const DeviceMemory& memory() const { return *memory_; }
+  cudaStream_t stream() const { return memory_->stream(); }
+  Matmul& matmul() { return matmul_; }
+
+  void* scratch(Scratch purpose, std::size_t size_bytes);
+
+  // Host memory on its way to the device. stage() gives pinned room, at most kSlotBytes, to be filled and
+  // sent before the next call; send() copies it to the device. upload() is both, for any size.
+  static constexpr std::size_t kSlotBytes = std::size_t{8} << 20;
+  std::byte* stage(std::size_t size_bytes);
+  void send(void* to, const std::byte* staged, std::size_t size_bytes);
+  void upload(void* to, const void* from, std::size_t size_bytes);
+  // To host memory, where it is after wait(). Pinned memory is written directly.
+  void download(void* to, const void* from, std::size_t size_bytes);
+  void wait();
+
+  std::int32_t* note();      // on the device
+  std::int32_t take_note();  // waits; −1: none
+
+ private:
+  struct Slot {
+    Buffer memory;
+    cudaEvent_t sent = nullptr;
+    std::size_t filled = 0;
+  };
+  struct Landing {
+    void* to;
+    const std::byte* from;
+    std::size_t size_bytes;
+  };
+
+  std::byte* land(std::size_t size_bytes);  // pinned room until wait()
+
+  const DeviceMemory* memory_;
+  Matmul matmul_;
+  std::array<Buffer, 6> scratch_;
+  std::array<Slot, 4> slots_;
+  std::size_t slot_ = 0;
+  std::vector<Buffer> landings_;
+  std::size_t landing_ = 0, landed_ = 0;  // which of landings_ is being filled, and how far
+  std::vector<Landing> pending_;
+  Buffer note_;
+};
+
+}  // namespace mplus::kernels::cuda

@@ -1,0 +1,121 @@
+// Copies that change the type, fills, embeddings, and the note of what is not finite.
+#include <cuda_runtime.h>
+
+#include "mplus/kernels/cuda/device.cuh"
+#include "mplus/kernels/cuda/dispatch.cuh"
+#include "mplus/kernels/cuda/launch.h"
+
+namespace mplus::kernels::cuda {
+namespace {
+
+template <class Out, class In>
+__global__ void convert_kernel(Out* out, std::int64_t out_stride, const In* in, std::int64_t in_stride,
+                               std::int64_t cols, std::int64_t n) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) {
+    const std::int64_t row = i / cols, col = i % cols;
+    out[row * out_stride + col] = from_float<Out>(to_float(in[row * in_stride + col]));
+  }
+}
+
+template <class T>
+__global__ void round_kernel(uint2* out, const float4* in, std::int64_t quarters) {
+  for (std::int64_t i = first_of_grid(); i < quarters; i += grid_size()) {
+    const float4 x = in[i];
+    out[i] = {pack<T>(x.x, x.y), pack<T>(x.z, x.w)};
+  }
+}
+
+template <class T>
+__global__ void round_rest_kernel(T* out, const float* in, int n) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i >= n) return;
+  const std::uint32_t both = pack<T>(in[i], 0.0f);
+  out[i] = *reinterpret_cast<const T*>(&both);
+}
+
+__global__ void fill_kernel(float* out, std::int64_t n, float value) {
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) out[i] = value;
+}
+
+template <class T>
+__global__ void finite_kernel(std::int32_t* note, std::int32_t number, const T* x, std::int64_t stride,
+                              std::int64_t cols, std::int64_t n) {
+  bool bad = false;
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size())
+    bad |= !isfinite(to_float(x[i / cols * stride + i % cols]));
+  if (bad) atomicMin(note, number);
+}
+
+__global__ void gather_kernel(std::uint16_t* out, const void* const* rows, std::int64_t words) {
+  const std::int64_t r = blockIdx.x;
+  const auto* row = static_cast<const std::uint16_t*>(rows[r]);
+  for (std::int64_t i = threadIdx.x; i < words; i += blockDim.x) out[r * words + i] = row[i];
+}
+
+template <class T>
+__global__ void embed_kernel(float* out, const T* table, std::int64_t stride, std::int64_t d,
+                             const std::int32_t* ids) {
+  const std::int64_t t = blockIdx.x;
+  const T* row = table + ids[t] * stride;
+  for (std::int64_t i = threadIdx.x; i < d; i += blockDim.x) out[t * d + i] = to_float(row[i]);
+}
+
+}  // namespace
+
+bool kernels_fit() {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, fill_kernel) == cudaSuccess;
+}
+
+void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride, const Rows2d& in) {
+  const std::int64_t n = in.rows * in.cols;
+  if (n <= 0) return;
+  with_float(out_dtype, [&]<class Out>(Out) {
+    with_float(in.dtype, [&]<class In>(In) {
+      convert_kernel<<<blocks_for(n), kThreads, 0, stream>>>(
+          static_cast<Out*>(out), out_stride, static_cast<const In*>(in.data), in.stride, in.cols, n);
+    });
+  });
+}
+
+void round_operand(Stream stream, void* out, DType type, const float* in, std::int64_t n) {
+  const std::int64_t quarters = n / 4, done = quarters * 4;
+  with_half(type, [&]<class T>(T) {
+    if (quarters > 0)
+      round_kernel<T><<<blocks_for(quarters), kThreads, 0, stream>>>(
+          static_cast<uint2*>(out), reinterpret_cast<const float4*>(in), quarters);
+    if (n > done)
+      round_rest_kernel<<<1, kWarp, 0, stream>>>(static_cast<T*>(out) + done, in + done,
+                                                 static_cast<int>(n - done));
+  });
+}
+
+void fill(Stream stream, float* out, std::int64_t n, float value) {
+  if (n > 0) fill_kernel<<<blocks_for(n), kThreads, 0, stream>>>(out, n, value);
+}
+
+void note_finite(Stream stream, std::int32_t* note, std::int32_t number, const Rows2d& x) {
+  const std::int64_t n = x.rows * x.cols;
+  if (n <= 0) return;
+  with_float(x.dtype, [&]<class T>(T) {
+    finite_kernel<<<blocks_for(n), kThreads, 0, stream>>>(note, number, static_cast<const T*>(x.data),
+                                                          x.stride, x.cols, n);
+  });
+}
+
+void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n,
+                  std::int64_t size_bytes) {
+  if (n <= 0) return;
+  gather_kernel<<<static_cast<unsigned>(n), 128, 0, stream>>>(static_cast<std::uint16_t*>(out), rows,
+                                                              size_bytes / 2);
+}
+
+void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T) {
+  if (T <= 0 || table.cols <= 0) return;
+  with_float(table.dtype, [&]<class W>(W) {
+    embed_kernel<<<static_cast<unsigned>(T), kThreads, 0, stream>>>(out, static_cast<const W*>(table.data),
+                                                                    table.stride, table.cols, ids);
+  });
+}
+
+}  // namespace mplus::kernels::cuda

@@ -1,0 +1,135 @@
+// Products on the device against the product in double precision, and the law of the write pass.
+#include "mplus/kernels/linear.h"
+
+#include "tests/kernels/cuda/device_fixture.h"
+
+namespace mplus::kernels {
+namespace {
+
+struct Case {
+  std::int64_t T, inputs, outputs;
+};
+
+class CudaLinear : public DeviceTest {
+ protected:
+  std::vector<DType> types() const {
+    if (exact()) return {DType::f32, DType::bf16};
+    return {DType::bf16, DType::f16, DType::f32};
+  }
+  // x is rounded to the weights' type at most; sums of n terms in f32, in any order.
+  void check_case(DType type, const Case& c, Rows rows, bool accumulate) {
+    Random random(static_cast<std::uint64_t>(c.T * 1'000'003 + c.inputs * 1009 + c.outputs));
+    std::vector<float> w = random.values(c.outputs * c.inputs), x = random.values(c.T * c.inputs);
+    const std::int64_t stride = c.outputs + 4;
+    const std::vector<float> before = random.values(c.T * stride);
+    const float scale = accumulate ? 0.37f : 1.0f;
+    const Matrix matrix = weights(w, type, c.outputs, c.inputs);
+    const Tensor all = put(before, {c.T, stride});
+    linear(queue(), all.part(1, 0, c.outputs), put(x, {c.T, c.inputs}), matrix,
+           {.accumulate = accumulate, .scale = scale, .rows = rows});
+    const std::vector<float> found = back(all);
+    const double epsilon =
+        (exact() ? 0.0 : half_epsilon(type)) + (static_cast<double>(c.inputs) + 8) * kEpsilon;
+    for (std::int64_t t = 0; t < c.T; ++t) {
+      for (std::int64_t o = 0; o < c.outputs; ++o) {
+        double sum = 0, magnitude = 0;
+        for (std::int64_t i = 0; i < c.inputs; ++i) {
+          const double term = static_cast<double>(w[index(o * c.inputs + i)]) *
+                              static_cast<double>(x[index(t * c.inputs + i)]);
+          sum += term;
+          magnitude += std::abs(term);
+        }
+        const double start = accumulate ? static_cast<double>(before[index(t * stride + o)]) : 0.0;
+        const double wanted = start + static_cast<double>(scale) * sum;
+        const double bound = std::abs(static_cast<double>(scale)) * magnitude * epsilon +
+                             4 * kEpsilon * (std::abs(start) + std::abs(wanted));
+        ASSERT_LE(std::abs(static_cast<double>(found[index(t * stride + o)]) - wanted), bound)
+            << dtype_name(type) << " [" << c.outputs << ", " << c.inputs << "], row " << t << " of " << c.T
+            << ", output " << o << (rows == Rows::few ? ", few" : ", batched");
+      }
+      ASSERT_TRUE(same_bits(&found[index(t * stride + c.outputs)], &before[index(t * stride + c.outputs)], 4))
+          << "wrote past row " << t;
+    }
+    forget();
+  }
+};
+MPLUS_FOR_BOTH_NUMERICS(CudaLinear);
+
+TEST_P(CudaLinear, EqualsTheProductInDoublePrecision) {
+  const Case cases[] = {{0, 32, 5},    {1, 1, 1},      {1, 32, 1},     {2, 33, 7},    {3, 64, 48},
+                        {5, 16, 130},  {8, 96, 17},    {9, 160, 203},  {16, 576, 96}, {17, 64, 64},
+                        {31, 576, 61}, {64, 40, 100},  {65, 128, 129}, {130, 96, 68}, {1, 4096, 16},
+                        {4, 4096, 72}, {33, 2048, 16}, {12, 1536, 80}, {1, 100, 40},  {1, 130, 40}};
+  for (const DType type : types())
+    for (const Case& c : cases)
+      for (const Rows rows : {Rows::few, Rows::batched})
+        for (const bool accumulate : {false, true}) {
+          check_case(type, c, rows, accumulate);
+          if (HasFatalFailure()) return;
+        }
+}
+
+// A row's bits in a batch of 1, 2 and 16 sessions, for the shapes of the default model and of 8B.
+TEST_P(CudaLinear, BatchedBitsDependOnTheRowAlone) {
+  const Case small[] = {{0, 576, 576}, {0, 576, 192}, {0, 576, 1536}, {0, 1536, 576},
+                        {0, 576, 16},  {0, 16, 576},  {0, 577, 33},   {0, 128, 64}};
+  const Case large[] = {{0, 4096, 4096}, {0, 4096, 1024}, {0, 4096, 14336}, {0, 14336, 4096},
+                        {0, 4096, 16},   {0, 16, 1024},   {0, 4096, 512}};
+  std::vector<Case> cases(std::begin(small), std::end(small));
+  if (!exact()) cases.insert(cases.end(), std::begin(large), std::end(large));
+  const std::int64_t rows = exact() ? 500 : 16 * 512;
+  for (const Case& c : cases) {
+    Random random(5);
+    std::vector<float> w = random.values(std::min<std::int64_t>(c.outputs * c.inputs, 1 << 20));
+    while (std::ssize(w) < c.outputs * c.inputs)
+      w.insert(w.end(), w.begin(), w.begin() + std::min(std::ssize(w), c.outputs * c.inputs - std::ssize(w)));
+    std::vector<float> x = random.values(1'000'003);
+    while (std::ssize(x) < rows * c.inputs)
+      x.insert(x.end(), x.begin(), x.begin() + std::min(std::ssize(x), rows * c.inputs - std::ssize(x)));
+    x.resize(index(rows * c.inputs));
+    const Matrix matrix = weights(w, exact() ? DType::f32 : DType::bf16, c.outputs, c.inputs);
+    const Tensor all = put(x, {rows, c.inputs}), out = room(DType::f32, {rows, c.outputs});
+    linear(queue(), out, all, matrix, {.rows = Rows::batched});
+    const std::vector<float> whole = back(out);
+    for (const std::int64_t T : {1, 2, 3, 8, 17, 130, 300, 512, 768, 1024, 1536}) {
+      if (T > rows) continue;
+      for (const std::int64_t from : {std::int64_t{0}, (rows - T) / 2, rows - T}) {
+        linear(queue(), out.rows(0, T), all.rows(from, T), matrix, {.rows = Rows::batched});
+        const std::vector<float> part = back(out.rows(0, T));
+        ASSERT_TRUE(same_bits(part.data(), &whole[index(from * c.outputs)], T * c.outputs))
+            << "[" << c.outputs << ", " << c.inputs << "]: " << T << " rows from " << from << " of " << rows;
+      }
+    }
+    forget();
+  }
+}
+
+// Several products of one x have the bits each has alone.
+TEST_P(CudaLinear, ProductsTogetherHaveTheBitsTheyHaveAlone) {
+  const std::int64_t inputs = 576, sizes[] = {576, 192, 192, 16, 33};
+  for (const Rows rows : {Rows::few, Rows::batched})
+    for (const std::int64_t T : {1, 5, 40}) {
+      Random random(9);
+      const Tensor x = put(random.values(T * inputs), {T, inputs});
+      std::vector<Matrix> matrices;
+      std::vector<LinearOutput> outputs;
+      for (const std::int64_t size : sizes) {
+        std::vector<float> w = random.values(size * inputs);
+        matrices.push_back(weights(w, exact() ? DType::f32 : DType::bf16, size, inputs));
+      }
+      for (const Matrix& matrix : matrices)
+        outputs.push_back({room(DType::f32, {T, matrix.rows}), &matrix, {.rows = rows}});
+      linear(queue(), x, outputs);
+      for (const LinearOutput& output : outputs) {
+        const Tensor alone = room(DType::f32, {T, output.w->rows});
+        linear(queue(), alone, x, *output.w, {.rows = rows});
+        const std::vector<float> a = back(output.out), b = back(alone);
+        ASSERT_TRUE(same_bits(a.data(), b.data(), std::ssize(a)))
+            << output.w->rows << " outputs, " << T << " rows";
+      }
+      forget();
+    }
+}
+
+}  // namespace
+}  // namespace mplus::kernels
