@@ -49,27 +49,26 @@ void Outgoing::begin(Queue& queue, HostPool& pool, std::size_t size_bytes) {
   size_bytes_ = std::max<std::size_t>(size_bytes, kAlignment);
   host_.reset();
   host_ = pool.take(queue, size_bytes_);
-  if (!queue.device().is_cpu()) device_ = queue.backend().allocate(size_bytes_);
+  if (!queue.device().is_cpu()) device_ = std::make_shared<Buffer>(queue.backend().allocate(size_bytes_));
 }
 
 Tensor Outgoing::piece(DType dtype, std::initializer_list<std::int64_t> shape) {
-  const bool same = device_.size_bytes() == 0;
   const Tensor like(nullptr, dtype, shape);
   const std::size_t at = used_bytes_;
   used_bytes_ += piece_bytes(dtype, like.elements());
   MPLUS_CHECK(used_bytes_ <= size_bytes_, "pieces of {} bytes in room for {}", used_bytes_, size_bytes_);
-  return view(same ? *host_ : device_, at, like);
+  return view(device_ ? *device_ : *host_, at, like);
 }
 
 void Outgoing::bring(Queue& queue) {
-  if (device_.size_bytes() == 0 || used_bytes_ == 0) return;
+  if (!device_ || used_bytes_ == 0) return;
   const std::int64_t size = as_size(used_bytes_);
-  copy(queue, host_->tensor(DType::i8, {size}), device_.tensor(DType::i8, {size}));
+  copy(queue, host_->tensor(DType::i8, {size}), device_->tensor(DType::i8, {size}));
 }
 
 ConstTensor Outgoing::on_host(const ConstTensor& piece) const {
-  if (device_.size_bytes() == 0) return piece;
-  const auto* begin = static_cast<const std::byte*>(device_.tensor(DType::i8, {1}).data);
+  if (!device_) return piece;
+  const auto* begin = static_cast<const std::byte*>(device_->tensor(DType::i8, {1}).data);
   return view(*host_, static_cast<std::size_t>(static_cast<const std::byte*>(piece.data) - begin), piece);
 }
 

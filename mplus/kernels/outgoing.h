@@ -33,10 +33,13 @@ class Outgoing {
   Tensor piece(DType dtype, std::initializer_list<std::int64_t> shape);  // on the device, contents undefined
   void bring(Queue& queue);  // all pieces so far; they are there after Queue::wait()
   ConstTensor on_host(const ConstTensor& piece) const;
+  bool is_copied() const { return device_ != nullptr; }  // the two sides differ
+  // Keeps the pieces on the device; null on the processor.
+  std::shared_ptr<const void> device_memory() const { return device_; }
 
  private:
   std::shared_ptr<Buffer> host_;
-  Buffer device_;  // empty on the processor
+  std::shared_ptr<Buffer> device_;  // null on the processor
   std::size_t size_bytes_ = 0;
   std::size_t used_bytes_ = 0;
 };

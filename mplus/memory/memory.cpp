@@ -21,6 +21,13 @@ std::span<const float> Memory::tail(std::int64_t layer) const {
   return {tail_->data() + static_cast<std::size_t>(layout_.remembering.place(layer)) * size, size};
 }
 
+ConstTensor Memory::tail_near(const Device& device, std::int64_t layer) const {
+  const auto place = static_cast<std::size_t>(layout_.remembering.place(layer));
+  if (!device_tail_.layers.empty() && device_tail_.layers[place].device == device)
+    return device_tail_.layers[place];
+  return {tail(layer).data(), DType::f32, {tail_rows_, layout_.hidden}};
+}
+
 std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
   return std::max<std::int64_t>(0, short_term(layer).n + n - layout_.N);
 }
@@ -36,6 +43,7 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
   long_term_.begin_append(layout_, most_drops);
   auto tail = std::make_shared<AlignedVector<float>>(
       static_cast<std::size_t>(layout_.remembering_layers() * n * layout_.hidden));
+  device_tail_ = {};
   const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
   for (std::int64_t place = 0; place < std::ssize(layers); ++place) {
     const NewRows& rows = layers[static_cast<std::size_t>(place)];
@@ -48,10 +56,13 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
       drop(l, choose_drops(seed_, stream, updates_, short_term(l).n, drop_count(l, n)));
     }
     auto& slots = slots_[static_cast<std::size_t>(l)];
-    if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+    if (slots.use_count() > 1) slots = slots->copy(layout_);
     slots->append(layout_, rows, first_birth);
     std::memcpy(tail->data() + place * n * layout_.hidden, rows.hidden,
                 static_cast<std::size_t>(n * layout_.hidden) * sizeof(float));
+    if (rows.hidden_on_device.empty()) continue;
+    device_tail_.layers.push_back(rows.hidden_on_device);
+    device_tail_.owners.push_back(rows.device_memory);
   }
   long_term_.enforce_capacity(layout_);
   tail_ = std::move(tail);
@@ -67,7 +78,7 @@ void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {
               "layer {}: slots to drop must be ascending and below {}", layer, slots->size());
   const auto count = static_cast<std::int64_t>(dropped.size());
   if (layout_.has_long_term()) long_term_.append(layout_, layer, slots->view(), dropped.data(), count);
-  if (slots.use_count() > 1) slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+  if (slots.use_count() > 1) slots = slots->copy(layout_);
   slots->remove(layout_, dropped.data(), count);
 }
 
@@ -81,8 +92,7 @@ void Memory::rewrite(const Rewriting& chunks) {
     for (std::int64_t r = 0; r < n; ++r) {
       const std::int64_t birth = slots->view().birth[r];
       if (!chunks.touches(birth)) continue;
-      if (!std::exchange(owned, true))
-        slots = std::make_shared<Rows>(layout_, slots->capacity(), slots->view());
+      if (!std::exchange(owned, true)) slots = slots->copy(layout_);
       if (const auto place = chunks.instead_of(l, birth)) {
         slots->replace(layout_, r, place->rows, place->row);
       } else {
@@ -128,6 +138,7 @@ void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
   MPLUS_CHECK(std::ssize(hidden) == layout_.remembering_layers() * rows * layout_.hidden, "{} values",
               hidden.size());
   tail_rows_ = rows;
+  device_tail_ = {};
   tail_ = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
 }
 

@@ -25,9 +25,14 @@ class Memory {
   std::int64_t updates() const { return updates_; }
 
   RowsView short_term(std::int64_t layer) const { return slots_[static_cast<std::size_t>(layer)]->view(); }
+  ResidentRows& resident(std::int64_t layer) const {  // of the short-term rows
+    return slots_[static_cast<std::size_t>(layer)]->resident();
+  }
   const LongTermStore& long_term() const { return long_term_; }
   std::span<const float> tail(std::int64_t layer) const;  // [tail_rows(), d]; of a layer that keeps rows
   std::int64_t tail_rows() const { return tail_rows_; }
+  // The same where it lies on that device, else in host memory.
+  ConstTensor tail_near(const Device& device, std::int64_t layer) const;
 
   // One update: `layers` holds what the write pass made for each layer that keeps rows, all of n ≤ K. Random
   // slots (or `drops`) make room and move to the long-term store; the rows take the highest births of the
@@ -68,6 +73,12 @@ class Memory {
   std::int64_t tail_rows_ = 0;
   std::vector<std::shared_ptr<Rows>> slots_;          // [L]; copied before a write if a fork shares them
   std::shared_ptr<const AlignedVector<float>> tail_;  // [layers that keep rows, tail_rows, d]; replaced whole
+  // What the pass that wrote the tail left of it on its device; as long as it is the newest.
+  struct DeviceTail {
+    std::vector<ConstTensor> layers;  // that keep rows, or none
+    std::vector<std::shared_ptr<const void>> owners;
+  };
+  DeviceTail device_tail_;
   LongTermStore long_term_;
 };
 

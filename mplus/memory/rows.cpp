@@ -91,6 +91,7 @@ void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_
   auto* births = reinterpret_cast<std::int64_t*>(birth_.get());
   for (std::int64_t i = 0; i < rows.n; ++i) births[n_ + i] = first_birth + i;
   n_ += rows.n;
+  if (resident_) resident_->append(rows.n);
 }
 
 void Rows::copy_row(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row) {
@@ -128,11 +129,13 @@ void Rows::make_small(const Layout& layout, std::int64_t row, const RowsView& fr
 void Rows::append(const Layout& layout, const RowsView& from, std::int64_t row) {
   MPLUS_CHECK(n_ < capacity_ && row < from.n, "row {} of {}, {} of {} used", row, from.n, n_, capacity_);
   copy_row(layout, n_++, from, row);
+  if (resident_) resident_->append(1);
 }
 
 void Rows::replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row) {
   MPLUS_CHECK(row < n_ && by_row < by.n, "row {} of {} by row {} of {}", row, n_, by_row, by.n);
   copy_row(layout, row, by, by_row);
+  if (resident_) resident_->replace(row);
 }
 
 void Rows::remove(const Layout& layout, const std::int64_t* sorted, std::int64_t count) {
@@ -155,6 +158,18 @@ void Rows::remove(const Layout& layout, const std::int64_t* sorted, std::int64_t
     }
   }
   n_ -= count;
+  if (resident_) resident_->remove(sorted, count);
+}
+
+std::shared_ptr<Rows> Rows::copy(const Layout& layout) const {
+  auto other = std::make_shared<Rows>(layout, capacity_, view());
+  if (resident_) other->resident_ = std::make_unique<ResidentRows>(*resident_);
+  return other;
+}
+
+ResidentRows& Rows::resident() const {
+  if (!resident_) resident_ = std::make_unique<ResidentRows>(n_);
+  return *resident_;
 }
 
 }  // namespace mplus::memory

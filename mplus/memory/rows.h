@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "mplus/memory/layout.h"
+#include "mplus/memory/resident.h"
 
 namespace mplus::memory {
 
@@ -43,6 +44,9 @@ struct NewRows {
   const float* v = nullptr;       // [n, kv]
   const float* key = nullptr;     // [n, d_r], or null
   std::int64_t n = 0;
+  // The hidden states once more, where the pass made them, with what keeps them there: null on the processor.
+  ConstTensor hidden_on_device = {};
+  std::shared_ptr<const void> device_memory = {};
 };
 
 class Rows {
@@ -50,6 +54,8 @@ class Rows {
   Rows(const Layout& layout, std::int64_t capacity,
        RowFormat format = RowFormat::plain);  // memory is not touched before it is filled
   Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of);
+
+  std::shared_ptr<Rows> copy(const Layout& layout) const;  // shares what is on a device
 
   std::int64_t size() const { return n_; }
   std::int64_t capacity() const { return capacity_; }
@@ -61,6 +67,9 @@ class Rows {
   void replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row);
   void remove(const Layout& layout, const std::int64_t* sorted,
               std::int64_t count);  // the others keep their order
+
+  // Their copy on a device: made when first asked for, then kept up to date.
+  ResidentRows& resident() const;
 
  private:
   struct Free {
@@ -75,6 +84,7 @@ class Rows {
   std::int64_t n_ = 0;
   std::int64_t capacity_ = 0;
   Column k_, v_, key_, birth_, hidden_;
+  mutable std::unique_ptr<ResidentRows> resident_;
 };
 
 }  // namespace mplus::memory

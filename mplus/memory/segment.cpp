@@ -24,6 +24,11 @@ Segment::Segment(std::vector<RowsView> layers, std::shared_ptr<const void> owner
                 row_format_name(view.format));
 }
 
+ResidentKeys& Segment::resident_keys(std::int64_t layer) const {
+  if (resident_keys_.empty()) resident_keys_.resize(views_.size());
+  return resident_keys_[static_cast<std::size_t>(layer)];
+}
+
 void SegmentUse::note_births(std::int64_t layer, std::int64_t from) {
   oldest.resize(used.size());
   const RowsView view = rows(layer);

@@ -30,6 +30,8 @@ class Segment {
     if (guard_) guard_(layer, part);
   }
   std::int64_t capacity() const { return capacity_; }  // 0: complete
+  // Of a layer's retriever keys; for the engine's thread alone.
+  ResidentKeys& resident_keys(std::int64_t layer) const;
   RowFormat format() const { return views_.empty() ? RowFormat::plain : views_.front().format; }
 
  private:
@@ -46,6 +48,7 @@ class Segment {
   std::shared_ptr<const void> owner_;
   Guard guard_;
   std::atomic<std::uint64_t> epoch_{0};
+  mutable std::vector<ResidentKeys> resident_keys_;  // [L], or empty: never asked for
 };
 
 // How much of a segment one memory sees.

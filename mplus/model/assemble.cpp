@@ -49,12 +49,18 @@ void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer
                   const std::optional<std::vector<std::int64_t>>& births) {
   const memory::RowsView slots = memory.short_term(layer);
   const kernels::RowBlock block = block_of(slots, memory.layout());
-  if (!births) return append_rows(w, cache, block.k, block.v);
-  const std::unordered_set<std::int64_t> seen(births->begin(), births->end());
+  const memory::ResidentRows* resident = nullptr;
+  if (!w.queue().device().is_cpu() && memory.resident(layer).bring(w.queue(), memory.layout(), slots))
+    resident = &memory.resident(layer);
+  if (!births && !resident) return append_rows(w, cache, block.k, block.v);
+  std::unordered_set<std::int64_t> seen;
+  if (births) seen.insert(births->begin(), births->end());
   w.places.clear();
   for (std::int64_t row = 0; row < slots.n; ++row)
-    if (seen.contains(slots.birth[row])) w.places.push_back({0, row});
-  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {{&block, 1}, w.places}, w.rope());
+    if (!births || seen.contains(slots.birth[row]))
+      w.places.push_back(resident ? resident->place(row) : kernels::RowPlace{0, row});
+  const std::span<const kernels::RowBlock> blocks = resident ? resident->blocks() : std::span(&block, 1);
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {blocks, w.places}, w.rope());
 }
 
 void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {

@@ -89,7 +89,7 @@ void place_tail(Workspace& w, Tensor x, std::span<const Share> shares, std::int6
   for (const Share& s : shares) {
     const Tensor context = x.rows(s.context_at, s.context()), extra = x.rows(s.active_at, s.extra);
     if (s.tail > 0 && s.memory) {
-      const ConstTensor tail(s.memory->tail(layer).data(), DType::f32, {s.tail, x.size(1)});
+      const ConstTensor tail = s.memory->tail_near(x.device, layer);
       kernels::copy(w.queue(), context, tail.rows(0, s.context()));
       kernels::copy(w.queue(), extra, tail.rows(s.context(), s.extra));
     } else {  // of an item that left, rows of zeros hold the place
@@ -270,7 +270,9 @@ ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written) {
                      .k = values(kept[place].k),
                      .v = values(kept[place].v),
                      .key = values(kept[place].key),
-                     .n = written.n});
+                     .n = written.n,
+                     .hidden_on_device = written.room.is_copied() ? written.hidden[place] : ConstTensor(),
+                     .device_memory = written.room.device_memory()});
 }
 
 void inject(Workspace& w, std::span<const Injection> batch) {

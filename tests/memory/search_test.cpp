@@ -42,10 +42,10 @@ TEST_F(SearchTest, NamesLeadToTheWaysOfSearching) {
 
 TEST_F(SearchTest, AutomaticIsExactUntilItPays) {
   SearchOptions options{.sample = 4, .keep = 20};
-  EXPECT_FALSE(in_two_levels(written(40), options));
-  EXPECT_TRUE(in_two_levels(written(60), options));
+  EXPECT_FALSE(in_two_levels(queue, written(40), options));
+  EXPECT_TRUE(in_two_levels(queue, written(60), options));
   options.search = Search::exact;
-  EXPECT_FALSE(in_two_levels(written(60), options));
+  EXPECT_FALSE(in_two_levels(queue, written(60), options));
 }
 
 TEST_F(SearchTest, WithEverythingKeptItIsTheExactSearchToTheLastBit) {

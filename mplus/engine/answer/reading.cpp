@@ -106,7 +106,7 @@ void Reading::rank(kernels::Queue& queue, std::span<const memory::LayerQueries> 
                    std::span<const memory::ScoredRows> long_term) {
   memory::VoteOptions how = engine_->vote_options();
   how.keep_layers = options_->why;
-  if (long_term.empty() && memory::in_two_levels(*memory_, policy_.search)) {
+  if (long_term.empty() && memory::in_two_levels(queue, *memory_, policy_.search)) {
     ranking_.votes =
         memory::vote_in_two_levels(queue, *memory_, scout, how, policy_.search,
                                    [&](const memory::Votes& votes) { return totals_of(votes).order(); });

@@ -5,7 +5,10 @@
 #include <limits>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
 
 namespace mplus::memory {
 namespace {
@@ -86,15 +89,48 @@ std::vector<float> ScoredRows::living_scores() const {
   return living;
 }
 
+namespace {
+
+// Where the keys can be kept on the queue's device: scored there. False: they cannot.
+bool score_on_device(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                     const LayerQueries& queries, const Tensor& scores) {
+  if (queue.device().is_cpu() || scores.elements() == 0) return false;
+  const Buffer room = queue.backend().allocate(row_bytes(DType::f32, scores.elements()));
+  const Tensor found = room.tensor(DType::f32, {scores.elements()});
+  std::vector<kernels::KeyBlock> plain, small;
+  std::int64_t at = 0;
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    const RowsView rows = use.rows(layer);
+    const ConstTensor keys = use.segment->resident_keys(layer).bring(queue, key_rows(rows, memory.layout()),
+                                                                     use.segment->rows(layer).n);
+    if (keys.empty()) return false;
+    (rows.format == RowFormat::plain ? plain : small).push_back({keys, found.rows(at, rows.n)});
+    at += rows.n;
+  }
+  const kernels::OnDevice q(queue, queries.retriever_rows(memory.layout().retriever));
+  for (const auto* blocks : {&plain, &small}) kernels::retrieval_scores(queue, *blocks, q.tensor());
+  kernels::copy(queue, scores, found);
+  queue.wait();
+  return true;
+}
+
+}  // namespace
+
 ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = room_for(memory, layer);
   const Layout& layout = memory.layout();
+  for (const SegmentUse& use : memory.long_term().segments())
+    use.segment->touch(layer, SegmentPart::retriever_keys);
+  const Tensor all(result.values.get(), DType::f32, {result.rows()});
+  if (score_on_device(queue, memory, layer, queries, all)) {
+    mark_expired(result, memory, layer);
+    return result;
+  }
   std::vector<kernels::KeyBlock> plain, small;
   float* scores = result.values.get();
   for (const SegmentUse& use : memory.long_term().segments()) {
-    use.segment->touch(layer, SegmentPart::retriever_keys);
     const RowsView rows = use.rows(layer);
     (rows.format == RowFormat::plain ? plain : small)
         .push_back({key_rows(rows, layout), {scores, DType::f32, {rows.n}}});

@@ -55,8 +55,9 @@ class SpreadOrder {
 
 }  // namespace
 
-bool in_two_levels(const Memory& memory, const SearchOptions& options) {
+bool in_two_levels(const kernels::Queue& queue, const Memory& memory, const SearchOptions& options) {
   if (options.search != Search::automatic) return options.search == Search::two_level;
+  if (!queue.device().is_cpu()) return false;
   const std::int64_t pays = kPays * (options.keep + options.sample) * memory.layout().K;
   for (std::int64_t l = 0; l < memory.layout().layers; ++l)
     if (memory.long_term().size(l) > pays) return true;

@@ -24,7 +24,7 @@
 
 namespace mplus::memory {
 
-bool in_two_levels(const Memory& memory, const SearchOptions& options);
+bool in_two_levels(const kernels::Queue& queue, const Memory& memory, const SearchOptions& options);
 
 class TwoLevelSearch {
  public:

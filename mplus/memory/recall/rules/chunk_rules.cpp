@@ -26,7 +26,7 @@ class ChunkRecall final : public Recall {
     MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
                 scout.size());
     score_recent(queue, memory, scout);
-    if (policy_.rule != RecallRule::vector && in_two_levels(memory, policy_.search)) {
+    if (policy_.rule != RecallRule::vector && in_two_levels(queue, memory, policy_.search)) {
       std::vector<LayerScores> recent;
       for (const ScoredRows& rows : recent_) recent.push_back(rows.scores);
       search_.emplace(queue, memory, scout, vote_, recent);

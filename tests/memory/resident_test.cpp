@@ -1,0 +1,138 @@
+// The copy of a memory's rows on a device follows the host's rows through every change. The processor's queue
+// stands for the device: it allocates and copies like any other.
+#include "mplus/memory/resident.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "mplus/core/thread_pool.h"
+#include "mplus/memory/memory.h"
+
+namespace mplus::memory {
+namespace {
+
+constexpr std::int64_t kKv = 6, kCapacity = 60;
+
+Layout layout_of(DType dtype) {
+  return {.layers = 1, .hidden = 4, .kv = kKv, .retriever = 2, .K = 8, .N = kCapacity, .dtype = dtype};
+}
+
+struct Values {
+  explicit Values(std::int64_t n, float first) : k(static_cast<std::size_t>(n * kKv)), v(k), rest(k) {
+    for (float& x : k) x = first++;
+    for (float& x : v) x = -first++;
+  }
+  NewRows rows(std::int64_t n) const {
+    return {.hidden = rest.data(), .k = k.data(), .v = v.data(), .key = rest.data(), .n = n};
+  }
+  std::vector<float> k, v, rest;
+};
+
+class ResidentTest : public ::testing::TestWithParam<DType> {
+ protected:
+  void expect_followed(const Rows& rows) {
+    const RowsView view = rows.view();
+    ResidentRows& there = rows.resident();
+    ASSERT_TRUE(there.bring(queue, layout, view));
+    for (std::int64_t r = 0; r < view.n; ++r) {
+      const kernels::RowPlace place = there.place(r);
+      const kernels::RowBlock& block = there.blocks()[place.block];
+      for (const auto& [tensor, wanted] :
+           {std::pair{block.k, view.k_row(layout, r)}, {block.v, view.v_row(layout, r)}}) {
+        const auto* found = static_cast<const std::byte*>(tensor.data) +
+                            static_cast<std::size_t>(place.row) * layout.kv_bytes();
+        ASSERT_EQ(std::memcmp(found, wanted, layout.kv_bytes()), 0) << "row " << r << " of " << view.n;
+      }
+    }
+  }
+
+  Layout layout = layout_of(GetParam());
+  ThreadPool pool{1};
+  kernels::Queue queue{pool, kernels::Numerics::exact};
+  std::mt19937 random{1};
+};
+INSTANTIATE_TEST_SUITE_P(Type, ResidentTest, ::testing::Values(DType::f32, DType::bf16));
+
+TEST_P(ResidentTest, FollowsEveryChange) {
+  Rows rows(layout, kCapacity);
+  float first = 1;
+  for (int step = 0; step < 300; ++step) {
+    const auto n = static_cast<std::int64_t>(random() % 9);
+    if (rows.size() + n > kCapacity || random() % 3 == 0) {
+      std::vector<std::int64_t> gone;
+      for (std::int64_t r = 0; r < rows.size(); ++r)
+        if (random() % 3 == 0) gone.push_back(r);
+      rows.remove(layout, gone.data(), std::ssize(gone));
+    } else {
+      rows.append(layout, Values(n, first).rows(n), 0);
+      first += 2 * kKv * 9;
+    }
+    if (rows.size() > 0 && random() % 4 == 0) {
+      Rows other(layout, 1);
+      other.append(layout, Values(1, first++).rows(1), 0);
+      rows.replace(layout, static_cast<std::int64_t>(random() % static_cast<unsigned>(rows.size())),
+                   other.view(), 0);
+    }
+    if (random() % 2 == 0) expect_followed(rows);
+  }
+  // What is kept there is no more than twice what is needed, and the blocks just brought.
+  expect_followed(rows);
+  std::int64_t kept = 0;
+  for (const kernels::RowBlock& block : rows.resident().blocks()) kept += block.k.size(0);
+  EXPECT_LE(kept, 2 * kCapacity + 8);
+}
+
+TEST_P(ResidentTest, ACopySharesWhatIsThereAndGoesItsOwnWay) {
+  Rows rows(layout, kCapacity);
+  rows.append(layout, Values(20, 1).rows(20), 0);
+  expect_followed(rows);
+  const std::shared_ptr<Rows> copy = rows.copy(layout);
+  const std::int64_t gone[] = {3, 4, 11};
+  rows.remove(layout, gone, 3);
+  rows.append(layout, Values(5, 1000).rows(5), 20);
+  copy->append(layout, Values(7, 5000).rows(7), 20);
+  expect_followed(*copy);
+  expect_followed(rows);
+  EXPECT_EQ(copy->resident().blocks()[0].k.data, rows.resident().blocks()[0].k.data) << "brought once";
+}
+
+TEST_P(ResidentTest, KeysAreBroughtOnce) {
+  std::vector<float> keys(40);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<float>(i);
+  ResidentKeys resident;
+  const void* place = nullptr;
+  for (const std::int64_t n : {3, 3, 8, 5, 20}) {
+    const ConstTensor there = resident.bring(queue, {keys.data(), DType::f32, {n, 2}}, 20);
+    ASSERT_EQ(there.size(0), n);
+    EXPECT_TRUE(std::equal(keys.begin(), keys.begin() + 2 * n, there.on_host<float>()));
+    if (!place) place = there.data;
+    EXPECT_EQ(there.data, place);
+    keys[0] = 0;  // what was brought is not looked at again
+  }
+}
+
+TEST(DeviceTail, IsTheNewestUpdatesOrNone) {
+  const Layout layout = layout_of(DType::f32);
+  Memory memory(layout, 1);
+  const Values values(4, 1);
+  NewRows rows = values.rows(4);
+  const auto owner = std::make_shared<std::vector<float>>(16, 7.0f);
+  rows.hidden_on_device = {owner->data(), DType::f32, {4, 4}};
+  rows.device_memory = owner;
+  memory.update({&rows, 1});
+  EXPECT_EQ(memory.tail_near({}, 0).data, owner->data());
+  EXPECT_EQ(memory.tail_near({DeviceKind::cuda, 1}, 0).data, memory.tail(0).data()) << "not there";
+  const Memory fork = memory;
+  const NewRows plain = values.rows(3);
+  memory.update({&plain, 1});
+  EXPECT_EQ(memory.tail_near({}, 0).data, memory.tail(0).data());
+  EXPECT_EQ(memory.tail_near({}, 0).size(0), 3);
+  EXPECT_EQ(fork.tail_near({}, 0).data, owner->data());
+  EXPECT_EQ(owner.use_count(), 3) << "ours, the rows' and the fork's";
+}
+
+}  // namespace
+}  // namespace mplus::memory
