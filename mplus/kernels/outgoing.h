@@ -33,8 +33,9 @@ class Outgoing {
   Tensor piece(DType dtype, std::initializer_list<std::int64_t> shape);  // on the device, contents undefined
   void bring(Queue& queue);  // all pieces so far; they are there after Queue::wait()
   ConstTensor on_host(const ConstTensor& piece) const;
-  bool is_copied() const { return device_ != nullptr; }  // the two sides differ
-  // Keeps the pieces on the device; null on the processor.
+  bool is_copied() const { return device_ != nullptr; }              // the two sides differ
+  std::shared_ptr<const void> host_memory() const { return host_; }  // keeps the pieces on the host
+  // The same on the device; null on the processor.
   std::shared_ptr<const void> device_memory() const { return device_; }
 
  private:

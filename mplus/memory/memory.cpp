@@ -10,21 +10,21 @@
 namespace mplus::memory {
 
 Memory::Memory(const Layout& layout, std::uint64_t seed)
-    : layout_(layout), seed_(seed), tail_(std::make_shared<AlignedVector<float>>()), long_term_(layout) {
+    : layout_(layout), seed_(seed), tail_(std::make_shared<Tail>()), long_term_(layout) {
   slots_.reserve(static_cast<std::size_t>(layout.layers));
   for (std::int64_t l = 0; l < layout.layers; ++l)
     slots_.push_back(std::make_shared<Rows>(layout, layout.remembering.contains(l) ? layout.N : 0));
 }
 
 std::span<const float> Memory::tail(std::int64_t layer) const {
-  const std::size_t size = static_cast<std::size_t>(tail_rows_ * layout_.hidden);
-  return {tail_->data() + static_cast<std::size_t>(layout_.remembering.place(layer)) * size, size};
+  const auto place = static_cast<std::size_t>(layout_.remembering.place(layer));
+  if (tail_->layers.empty()) return {};
+  return {tail_->layers[place], static_cast<std::size_t>(tail_rows_ * layout_.hidden)};
 }
 
 ConstTensor Memory::tail_near(const Device& device, std::int64_t layer) const {
   const auto place = static_cast<std::size_t>(layout_.remembering.place(layer));
-  if (!device_tail_.layers.empty() && device_tail_.layers[place].device == device)
-    return device_tail_.layers[place];
+  if (!tail_->on_device.empty() && tail_->on_device[place].device == device) return tail_->on_device[place];
   return {tail(layer).data(), DType::f32, {tail_rows_, layout_.hidden}};
 }
 
@@ -41,9 +41,7 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
   for (const std::int64_t l : layout_.remembering.list(layout_.layers))
     if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
   long_term_.begin_append(layout_, most_drops);
-  auto tail = std::make_shared<AlignedVector<float>>(
-      static_cast<std::size_t>(layout_.remembering_layers() * n * layout_.hidden));
-  device_tail_ = {};
+  auto tail = std::make_shared<Tail>();
   const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
   for (std::int64_t place = 0; place < std::ssize(layers); ++place) {
     const NewRows& rows = layers[static_cast<std::size_t>(place)];
@@ -58,11 +56,16 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
     auto& slots = slots_[static_cast<std::size_t>(l)];
     if (slots.use_count() > 1) slots = slots->copy(layout_);
     slots->append(layout_, rows, first_birth);
-    std::memcpy(tail->data() + place * n * layout_.hidden, rows.hidden,
-                static_cast<std::size_t>(n * layout_.hidden) * sizeof(float));
+    tail->memory.push_back(rows.hidden_memory);
+    tail->layers.push_back(rows.hidden);
+    if (!rows.hidden_memory) {
+      auto copy = std::make_shared<AlignedVector<float>>(rows.hidden, rows.hidden + n * layout_.hidden);
+      tail->layers.back() = copy->data();
+      tail->memory.back() = std::move(copy);
+    }
     if (rows.hidden_on_device.empty()) continue;
-    device_tail_.layers.push_back(rows.hidden_on_device);
-    device_tail_.owners.push_back(rows.device_memory);
+    tail->on_device.push_back(rows.hidden_on_device);
+    tail->memory.push_back(rows.device_memory);
   }
   long_term_.enforce_capacity(layout_);
   tail_ = std::move(tail);
@@ -137,13 +140,17 @@ void Memory::load_short_term(std::span<const RowsView> layers) {
 void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
   MPLUS_CHECK(std::ssize(hidden) == layout_.remembering_layers() * rows * layout_.hidden, "{} values",
               hidden.size());
+  auto values = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
+  auto tail = std::make_shared<Tail>();
+  for (std::int64_t place = 0; place < layout_.remembering_layers(); ++place)
+    tail->layers.push_back(values->data() + place * rows * layout_.hidden);
+  tail->memory.push_back(std::move(values));
   tail_rows_ = rows;
-  device_tail_ = {};
-  tail_ = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
+  tail_ = std::move(tail);
 }
 
 std::size_t Memory::size_bytes() const {
-  std::size_t size = tail_->size() * sizeof(float);
+  std::size_t size = tail_->layers.size() * row_bytes(DType::f32, tail_rows_ * layout_.hidden);
   for (std::int64_t l = 0; l < layout_.layers; ++l) {
     size += static_cast<std::size_t>(short_term(l).n) * layout_.row_cost_bytes();
     long_term_.for_each(l, [&](RowId id, std::int64_t) {

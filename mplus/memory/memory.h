@@ -71,14 +71,15 @@ class Memory {
   std::uint64_t seed_;
   std::int64_t updates_ = 0;
   std::int64_t tail_rows_ = 0;
-  std::vector<std::shared_ptr<Rows>> slots_;          // [L]; copied before a write if a fork shares them
-  std::shared_ptr<const AlignedVector<float>> tail_;  // [layers that keep rows, tail_rows, d]; replaced whole
-  // What the pass that wrote the tail left of it on its device; as long as it is the newest.
-  struct DeviceTail {
-    std::vector<ConstTensor> layers;  // that keep rows, or none
-    std::vector<std::shared_ptr<const void>> owners;
+  std::vector<std::shared_ptr<Rows>> slots_;  // [L]; copied before a write if a fork shares them
+  // Of the layers that keep rows, [tail_rows, d] each, with what keeps them; on the device of the pass that
+  // made them, too, if it was another than the processor.
+  struct Tail {
+    std::vector<const float*> layers;
+    std::vector<ConstTensor> on_device;
+    std::vector<std::shared_ptr<const void>> memory;
   };
-  DeviceTail device_tail_;
+  std::shared_ptr<const Tail> tail_;  // replaced whole
   LongTermStore long_term_;
 };
 

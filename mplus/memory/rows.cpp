@@ -80,11 +80,18 @@ void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_
   MPLUS_CHECK(format_ == RowFormat::plain, "new rows among {} ones", row_format_name(format_));
   if (rows.n == 0) return;
   const auto at = static_cast<std::size_t>(n_);
-  kernels::from_f32(k_.get() + at * layout.kv_bytes(), layout.dtype, rows.k, rows.n * layout.kv);
-  kernels::from_f32(v_.get() + at * layout.kv_bytes(), layout.dtype, rows.v, rows.n * layout.kv);
-  if (key_)
-    kernels::from_f32(key_.get() + at * layout.key_bytes(), layout.dtype, rows.key,
-                      rows.n * layout.retriever);
+  const auto put = [&](Column& column, const void* values, std::int64_t width) {
+    std::byte* to = column.get() + at * row_bytes(layout.dtype, width);
+    if (rows.dtype == layout.dtype) {
+      std::memcpy(to, values, row_bytes(layout.dtype, rows.n * width));
+    } else {
+      MPLUS_CHECK(rows.dtype == DType::f32, "{} rows", dtype_name(rows.dtype));
+      kernels::from_f32(to, layout.dtype, static_cast<const float*>(values), rows.n * width);
+    }
+  };
+  put(k_, rows.k, layout.kv);
+  put(v_, rows.v, layout.kv);
+  if (key_) put(key_, rows.key, layout.retriever);
   if (hidden_)
     std::memcpy(hidden_.get() + at * layout.hidden_bytes(), rows.hidden,
                 static_cast<std::size_t>(rows.n) * layout.hidden_bytes());

@@ -37,14 +37,16 @@ struct RowsView {
   void expand_key(const Layout& layout, float* out, std::int64_t row) const;
 };
 
-// What a write pass made for one layer, in f32: n rows to be stored.
+// What a write pass made for one layer: n rows to be stored, in host memory.
 struct NewRows {
   const float* hidden = nullptr;  // [n, d]
-  const float* k = nullptr;       // [n, kv]
-  const float* v = nullptr;       // [n, kv]
-  const float* key = nullptr;     // [n, d_r], or null
+  const void* k = nullptr;        // [n, kv]
+  const void* v = nullptr;        // [n, kv]
+  const void* key = nullptr;      // [n, d_r], or null
   std::int64_t n = 0;
-  // The hidden states once more, where the pass made them, with what keeps them there: null on the processor.
+  DType dtype = DType::f32;                        // of k, v and key; else the memory's own
+  std::shared_ptr<const void> hidden_memory = {};  // keeps `hidden` as it is; null: it must be copied
+  // The hidden states once more, where the pass made them, with what keeps them there; none on the processor.
   ConstTensor hidden_on_device = {};
   std::shared_ptr<const void> device_memory = {};
 };

@@ -18,13 +18,13 @@ AlignedVector<float> to_floats(const Matrix& m) {
 }
 
 // Rows with births of their own, added one by one.
-void append_with_births(memory::Rows& to, const memory::Layout& layout, const memory::NewRows& rows,
-                        const std::vector<std::int64_t>& births) {
-  for (std::int64_t r = 0; r < rows.n; ++r) {
-    const memory::NewRows one{.hidden = rows.hidden + r * layout.hidden,
-                              .k = rows.k + r * layout.kv,
-                              .v = rows.v + r * layout.kv,
-                              .key = rows.key + r * layout.retriever,
+void append_with_births(memory::Rows& to, const memory::Layout& layout, const float* hidden,
+                        const ProjectedRows& rows, const std::vector<std::int64_t>& births) {
+  for (std::int64_t r = 0; r < std::ssize(births); ++r) {
+    const memory::NewRows one{.hidden = hidden + r * layout.hidden,
+                              .k = rows.k.data() + r * layout.kv,
+                              .v = rows.v.data() + r * layout.kv,
+                              .key = rows.key.data() + r * layout.retriever,
                               .n = 1};
     to.append(layout, one, births[static_cast<std::size_t>(r)]);
   }
@@ -43,13 +43,7 @@ memory::Rows project_layer(Workspace& w, const memory::Layout& layout, std::int6
     end_checks(w);
   }
   memory::Rows rows(layout, std::max<std::int64_t>(1, hidden.rows));
-  append_with_births(rows, layout,
-                     {.hidden = h.data(),
-                      .k = projected.k.data(),
-                      .v = projected.v.data(),
-                      .key = projected.key.data(),
-                      .n = hidden.rows},
-                     births);
+  append_with_births(rows, layout, h.data(), projected, births);
   return rows;
 }
 

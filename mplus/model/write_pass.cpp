@@ -205,31 +205,30 @@ struct Kept {
   Tensor k, v, key;
 };
 
-std::size_t kept_bytes(const Workspace& w, std::int64_t n) {
+std::size_t kept_bytes(const Workspace& w, std::int64_t n, DType dtype) {
   const kernels::KvShape shape = w.kv_shape();
-  return 2 * kernels::Outgoing::piece_bytes(DType::f32, n * shape.groups * shape.head_size) +
-         kernels::Outgoing::piece_bytes(DType::f32, n * w.weights().memory->d_r);
+  return 2 * kernels::Outgoing::piece_bytes(dtype, n * shape.groups * shape.head_size) +
+         kernels::Outgoing::piece_bytes(dtype, n * w.weights().memory->d_r);
 }
 
 Kept project_layer(Workspace& w, kernels::Outgoing& room, std::int64_t layer, ConstTensor hidden,
-                   Adapter adapter) {
-  const io::ModelConfig& c = w.weights().config;
+                   const PassKind& kind, DType dtype) {
   const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
-  const std::int64_t n = hidden.size(0), kv = c.kv_heads * c.head_size;
-  const PassKind kind{adapter, kernels::Rows::batched};
-  const Kept kept{.k = room.piece(DType::f32, {n, kv}),
-                  .v = room.piece(DType::f32, {n, kv}),
-                  .key = room.piece(DType::f32, {n, w.weights().memory->d_r})};
-  w.reserve(n);
-  const Tensor xn = w.rows(n).xn;
-  kernels::rms_norm(w.queue(), xn, hidden, weights.attention_norm, c.norm_epsilon);
-  project(w, xn, {{kept.k, &weights.k}, {kept.v, &weights.v}}, kind);
-  if (weights.key.empty()) kernels::fill(w.queue(), kept.key, 0.0f);
-  else retriever_project(w, kept.key, xn, weights.key, kind.rows);
-  require_finite(w, layer, "keys of a memory", kept.k);
-  require_finite(w, layer, "values of a memory", kept.v);
-  require_finite(w, layer, "retriever keys", kept.key);
-  return kept;
+  w.reserve(hidden.size(0));
+  const Activations a = w.rows(hidden.size(0));
+  kernels::rms_norm(w.queue(), a.xn, hidden, weights.attention_norm, w.weights().config.norm_epsilon);
+  project(w, a.xn, {{a.k, &weights.k}, {a.v, &weights.v}}, kind);
+  if (weights.key.empty()) kernels::fill(w.queue(), a.query, 0.0f);
+  else retriever_project(w, a.query, a.xn, weights.key, kind.rows);
+  require_finite(w, layer, "keys of a memory", a.k);
+  require_finite(w, layer, "values of a memory", a.v);
+  require_finite(w, layer, "retriever keys", a.query);
+  const auto keep = [&](const Tensor& x) {
+    const Tensor piece = room.piece(dtype, {x.size(0), x.size(1)});
+    kernels::copy(w.queue(), piece, x);
+    return piece;
+  };
+  return {keep(a.k), keep(a.v), keep(a.query)};
 }
 
 void bring(Workspace& w, kernels::Outgoing& room) {
@@ -244,8 +243,9 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
   begin_checks(w);
   const kernels::OnDevice states(w.queue(), hidden);
   kernels::Outgoing room;
-  room.begin(w.queue(), w.host_pool, kept_bytes(w, hidden.size(0)));
-  const Kept kept = project_layer(w, room, layer, states.tensor(), adapter);
+  room.begin(w.queue(), w.host_pool, kept_bytes(w, hidden.size(0), DType::f32));
+  const Kept kept =
+      project_layer(w, room, layer, states.tensor(), {adapter, kernels::Rows::batched}, DType::f32);
   bring(w, room);
   const auto values = [&](const Tensor& piece) {
     const float* first = room.on_host(piece).on_host<float>();
@@ -254,23 +254,26 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
   return {values(kept.k), values(kept.v), values(kept.key)};
 }
 
-ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written) {
+ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written, DType dtype) {
+  constexpr PassKind kRead{Adapter::read, kernels::Rows::batched};
   begin_checks(w);
   const std::size_t layers = written.hidden.size();
-  room_.begin(w.queue(), w.host_pool, layers * kept_bytes(w, written.n));
+  room_.begin(w.queue(), w.host_pool, layers * kept_bytes(w, written.n, dtype));
   std::vector<Kept> kept;
   for (std::size_t place = 0; place < layers; ++place) {
     const std::int64_t l = w.weights().memory->layers.layer(static_cast<std::int64_t>(place));
-    kept.push_back(project_layer(w, room_, l, written.hidden[place], Adapter::read));
+    kept.push_back(project_layer(w, room_, l, written.hidden[place], kRead, dtype));
   }
   bring(w, room_);
-  const auto values = [&](const Tensor& piece) { return room_.on_host(piece).on_host<float>(); };
+  const auto values = [&](const Tensor& piece) { return room_.on_host(piece).data; };
   for (std::size_t place = 0; place < layers; ++place)
     rows_.push_back({.hidden = written.on_host(place).on_host<float>(),
                      .k = values(kept[place].k),
                      .v = values(kept[place].v),
                      .key = values(kept[place].key),
                      .n = written.n,
+                     .dtype = dtype,
+                     .hidden_memory = written.room.host_memory(),
                      .hidden_on_device = written.room.is_copied() ? written.hidden[place] : ConstTensor(),
                      .device_memory = written.room.device_memory()});
 }
@@ -282,7 +285,8 @@ void inject(Workspace& w, std::span<const Injection> batch) {
   const std::vector<WrittenRows> written = write_pass(w, items);
   std::vector<ChunkRows> rows;
   rows.reserve(batch.size());
-  for (const WrittenRows& chunk : written) rows.emplace_back(w, chunk);
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    rows.emplace_back(w, written[i], batch[i].memory->layout().dtype);
   // Nothing fails from here on: all memories change, or none.
   for (std::size_t i = 0; i < batch.size(); ++i) batch[i].memory->update(rows[i].layers(), batch[i].drops);
 }

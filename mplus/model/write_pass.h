@@ -84,7 +84,8 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
 // host memory.
 class ChunkRows {
  public:
-  ChunkRows(Workspace& w, const WrittenRows& written);  // which must outlive it
+  // Keys and values as a memory of this type keeps them. `written` must outlive it.
+  ChunkRows(Workspace& w, const WrittenRows& written, DType dtype);
   std::span<const memory::NewRows> layers() const { return rows_; }
 
  private:

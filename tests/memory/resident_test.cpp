@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "mplus/core/float16.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/memory.h"
 
@@ -132,6 +133,34 @@ TEST(DeviceTail, IsTheNewestUpdatesOrNone) {
   EXPECT_EQ(memory.tail_near({}, 0).size(0), 3);
   EXPECT_EQ(fork.tail_near({}, 0).data, owner->data());
   EXPECT_EQ(owner.use_count(), 3) << "ours, the rows' and the fork's";
+}
+
+TEST(NewRowsOfAPass, AreKeptAsTheyCameOrRounded) {
+  const Layout layout = layout_of(DType::bf16);
+  const Values values(3, 1.001f);
+  std::vector<std::uint16_t> k, v, rest;
+  for (const float x : values.k) k.push_back(f32_to_bf16(x));
+  for (const float x : values.v) v.push_back(f32_to_bf16(x));
+  for (const float x : values.rest) rest.push_back(f32_to_bf16(x));
+  const auto hidden = std::make_shared<std::vector<float>>(12, 5.0f);
+  const NewRows plain = values.rows(3);
+  const NewRows rounded{.hidden = hidden->data(),
+                        .k = k.data(),
+                        .v = v.data(),
+                        .key = rest.data(),
+                        .n = 3,
+                        .dtype = DType::bf16,
+                        .hidden_memory = hidden};
+  Memory one(layout, 1), other(layout, 1);
+  one.update({&plain, 1});
+  other.update({&rounded, 1});
+  const RowsView a = one.short_term(0), b = other.short_term(0);
+  EXPECT_EQ(std::memcmp(a.k, b.k, 3 * layout.kv_bytes()), 0);
+  EXPECT_EQ(std::memcmp(a.v, b.v, 3 * layout.kv_bytes()), 0);
+  EXPECT_EQ(std::memcmp(a.key, b.key, 3 * layout.key_bytes()), 0);
+  EXPECT_EQ(other.tail(0).data(), hidden->data()) << "not copied";
+  EXPECT_NE(one.tail(0).data(), values.rest.data()) << "copied: nobody keeps it";
+  EXPECT_EQ(one.size_bytes(), other.size_bytes());
 }
 
 }  // namespace

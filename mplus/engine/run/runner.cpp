@@ -196,7 +196,8 @@ void Runner::advance_write(const std::shared_ptr<model::WritePass>& pass, std::s
 void Runner::project_written(model::WritePass& pass, std::span<WorkItem* const> items) {
   for (const WorkItem* item : items) {
     Write& w = write_of(*item);
-    w.written = std::make_unique<WrittenChunk>(workspace_, pass.take(w.seat.place()));
+    w.written =
+        std::make_unique<WrittenChunk>(workspace_, pass.take(w.seat.place()), w.memory->layout().dtype);
   }
   for (WorkItem* item : items) {
     write_of(*item).seat = {};

@@ -46,7 +46,8 @@ class WriteSeat {
 
 // What a write gives: the rows of an update, which whoever asked for it makes.
 struct WrittenChunk {
-  WrittenChunk(model::Workspace& w, model::WrittenRows hidden) : states(std::move(hidden)), rows(w, states) {}
+  WrittenChunk(model::Workspace& w, model::WrittenRows hidden, DType dtype)
+      : states(std::move(hidden)), rows(w, states, dtype) {}
   WrittenChunk(const WrittenChunk&) = delete;
   WrittenChunk& operator=(const WrittenChunk&) = delete;
 
