@@ -34,7 +34,7 @@ class Bench {
       : options_(options), engine_(open_engine(options.model, options.memory, true)) {}
 
   Json run() {
-    cost_ = model_cost(engine_->weights());
+    cost_ = model_cost(engine_->workspace().weights());
     bandwidth_ = read_bytes_per_second(engine_->queue());
     gemm_ = gemm_flops(*engine_, options_.prompt_tokens);
     engine::Session session(*engine_);
