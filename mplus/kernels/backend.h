@@ -17,14 +17,17 @@
 namespace mplus::kernels {
 
 class RopeTable;
+struct AdaptedOutput;
 struct AttendItem;
 struct KeyBlock;
 struct KeyGather;
 struct KvCache;
 struct KvShape;
 struct LinearOutput;
+struct Note;
 struct RowBlock;
 struct RowGather;
+enum class Rows : std::uint8_t;
 
 class Backend {
  public:
@@ -51,12 +54,14 @@ class Backend {
   // rows.h
   virtual void copy(Queue&, Tensor out, ConstTensor in) const = 0;
   virtual void fill(Queue&, Tensor out, float value) const = 0;
-  virtual void note_finite(Queue&, ConstTensor x, std::int32_t number) const = 0;
+  virtual void note_finite(Queue&, std::span<const Note> notes) const = 0;
   virtual std::int32_t take_note(Queue&) const = 0;
   // embedding.h
   virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
   // linear.h
   virtual void linear(Queue&, ConstTensor x, std::span<const LinearOutput> outputs) const = 0;
+  // adapter.h: by linear(), unless a device knows better.
+  virtual void linear_adapted(Queue&, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) const;
   // norm.h
   virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
   // activation.h

@@ -26,10 +26,17 @@ void fill(Queue& queue, Tensor out, float value) {
   queue.backend().fill(queue, out, value);
 }
 
+void note_finite(Queue& queue, std::span<const Note> notes) {
+  for (const Note& note : notes) {
+    check_floats(queue, {note.x});
+    MPLUS_CHECK(note.number >= 0, "note {}", note.number);
+  }
+  queue.backend().note_finite(queue, notes);
+}
+
 void note_finite(Queue& queue, ConstTensor x, std::int32_t number) {
-  check_floats(queue, {x});
-  MPLUS_CHECK(number >= 0, "note {}", number);
-  queue.backend().note_finite(queue, x, number);
+  const Note note{x, number};
+  note_finite(queue, {&note, 1});
 }
 
 std::int32_t take_note(Queue& queue) { return queue.backend().take_note(queue); }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
@@ -23,6 +24,11 @@ void copy(Queue& queue, Tensor out, ConstTensor in);
 void fill(Queue& queue, Tensor out, float value);
 
 // Notes `number` ≥ 0 in the queue if x holds a NaN or infinity. Of several, the smallest is kept.
+struct Note {
+  ConstTensor x;
+  std::int32_t number = 0;
+};
+void note_finite(Queue& queue, std::span<const Note> notes);
 void note_finite(Queue& queue, ConstTensor x, std::int32_t number);
 // Waits; the note, or −1 where everything was finite. Afterwards there is none.
 std::int32_t take_note(Queue& queue);

@@ -166,9 +166,11 @@ void end_checks(Workspace& w) {
 }
 
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {
-  require_finite(w, layer, "queries", q);
-  require_finite(w, layer, "keys", a.k);
-  require_finite(w, layer, "values", a.v);
+  const auto first = static_cast<std::int32_t>(w.checked.size());
+  for (const char* what : {"queries", "keys", "values"}) w.checked.push_back({layer, what});
+  const kernels::Note notes[] = {{q, first}, {a.k, first + 1}, {a.v, first + 2}};
+  kernels::note_finite(w.queue(), notes);
+  if (w.queue().device().is_cpu()) end_checks(w);
 }
 
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {

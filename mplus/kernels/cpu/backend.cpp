@@ -54,10 +54,11 @@ class CpuBackend final : public Backend {
     std::fill_n(out.on_host<float>(), out.elements(), value);
   }
 
-  void note_finite(Queue& queue, ConstTensor x, std::int32_t number) const override {
-    if (all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())})) return;
+  void note_finite(Queue& queue, std::span<const Note> notes) const override {
     std::int32_t& note = static_cast<CpuState&>(queue.state()).note;
-    note = note < 0 ? number : std::min(note, number);
+    for (const auto& [x, number] : notes)
+      if (!all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())}))
+        note = note < 0 ? number : std::min(note, number);
   }
 
   std::int32_t take_note(Queue& queue) const override {

@@ -28,7 +28,8 @@ struct AttendPlan {
 
 // From an item's own sizes alone, so that its bits do not depend on its neighbours.
 __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache_rows, const Shape& shape) {
-  constexpr int kWantedUnits = 264, kFewKeys = 128, kManyKeys = 512;  // two blocks on each of 132 processors
+  constexpr int kEnoughUnits = 96, kWantedUnits = 264, kFewKeys = 128,
+                kManyKeys = 512;  // two blocks on each of 132 processors
   AttendPlan plan;
   plan.rows = static_cast<int>(T * (shape.heads / shape.groups));
   const bool few = plan.rows <= kFewRowsTile;
@@ -36,7 +37,7 @@ __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache
   plan.tiles = (plan.rows + plan.height - 1) / plan.height;
   const int units = plan.tiles * static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
   const int least = few ? kFewKeys : kManyKeys;
-  const int wanted = units >= kWantedUnits / 2 ? 1 : (kWantedUnits + units - 1) / units;
+  const int wanted = units >= kEnoughUnits ? 1 : (kWantedUnits + units - 1) / units;
   const int possible = (rows + least - 1) / least;
   const int splits = wanted < possible ? wanted : possible;
   plan.keys = ((rows + splits - 1) / splits + kKeysTile - 1) / kKeysTile * kKeysTile;
@@ -55,7 +56,7 @@ __device__ inline float score_scale(int e) { return 1.4426950408889634f / sqrtf(
 
 // exp2(x − most) where nothing has been seen yet: zero.
 __device__ inline float weight_of(float x, float most) {
-  return exp2f(x - (most == -INFINITY ? 0.0f : most));
+  return power_of_two(x - (most == -INFINITY ? 0.0f : most));
 }
 
 void attend_tiles(Stream stream, const AttendItems& items);   // items of many rows

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/attention.cuh"
+#include "mplus/kernels/cuda/dispatch.cuh"
 
 namespace mplus::kernels::cuda {
 namespace {
@@ -98,11 +99,10 @@ __device__ void add_values(Running<E>& running, const float (&weights)[2][4],
                 pair_of(values[2][h], values[3][h], j));
 }
 
-// Sixteen keys from `first` on. Rows behind the cache's end are read as its last and weigh nothing.
+// Rows behind the cache's end are read as its last and weigh nothing.
 template <int E>
-__device__ void turn(Running<E>& running, const Queries<E>& q, const Group& group, int first) {
+__device__ void load_keys(uint4 (&keys)[2][E / 32], const Group& group, int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, r = lane / 4, c = lane % 4;
-  uint4 keys[2][E / 32], values[4][E / 64];
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
     const bf16* row =
@@ -110,6 +110,11 @@ __device__ void turn(Running<E>& running, const Queries<E>& q, const Group& grou
 #pragma unroll
     for (int s = 0; s < E / 32; ++s) keys[n][s] = load_once(row + 32 * s);
   }
+}
+
+template <int E>
+__device__ void load_values(uint4 (&values)[4][E / 64], const Group& group, int first) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, r = lane / 4, c = lane % 4;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int key = first + 2 * c + i % 2 + i / 2 * 8;
@@ -117,8 +122,19 @@ __device__ void turn(Running<E>& running, const Queries<E>& q, const Group& grou
 #pragma unroll
     for (int h = 0; h < E / 64; ++h) values[i][h] = load_once(row + 64 * h);
   }
+}
+
+// Sixteen keys from `first` on, which have been loaded; while their values are weighed, those of the next
+// turn are on their way.
+template <int E>
+__device__ void turn(Running<E>& running, const Queries<E>& q, const Group& group, uint4 (&keys)[2][E / 32],
+                     int first) {
+  const int c = static_cast<int>(threadIdx.x) % 4;
+  uint4 values[4][E / 64];
+  load_values<E>(values, group, first);
   float scores[2][4] = {};
   make_scores<E>(scores, q, keys);
+  load_keys<E>(keys, group, first + kWarps * kKeys);
 #pragma unroll
   for (int n = 0; n < 2; ++n)
 #pragma unroll
@@ -182,6 +198,7 @@ __device__ void finish(const Merged<E>& shared, const AttendItems& items, const 
 template <int E>
 __global__ void __launch_bounds__(kWarps* kWarp, 2) split_kernel(const __grid_constant__ AttendItems items) {
   __shared__ Merged<E> shared;
+  begin_in_turn();
   const AttendItem& item = items.list[blockIdx.z];
   const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
   const int split = static_cast<int>(blockIdx.x), group = static_cast<int>(blockIdx.y);
@@ -205,14 +222,17 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) split_kernel(const __grid_co
     for (int s = 0; s < E / 32; ++s) (half == 0 ? q.low : q.high)[s] = load_query(from + 32 * s, scale);
   }
   Running<E> running;
+  uint4 keys[2][E / 32];
+  load_keys<E>(keys, rows, begin + warp * kKeys);
   for (int first = begin + warp * kKeys; first < end; first += kWarps * kKeys)
-    turn<E>(running, q, rows, first);
+    turn<E>(running, q, rows, keys, first);
   publish<E>(shared, running);
   finish<E>(shared, items, item, plan);
 }
 
 // A row over all splits, in their order.
 __global__ void merge_kernel(const __grid_constant__ AttendItems items) {
+  begin_in_turn();
   const AttendItem& item = items.list[blockIdx.z];
   const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
   const int row = static_cast<int>(blockIdx.x), group = static_cast<int>(blockIdx.y),
@@ -242,8 +262,8 @@ void attend_splits(Stream stream, const AttendItems& items) {
   if (splits == 0) return;
   const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(items.shape.groups),
                   static_cast<unsigned>(items.count));
-  if (items.shape.head_size == 64) split_kernel<64><<<grid, kWarps * kWarp, 0, stream>>>(items);
-  if (items.shape.head_size == 128) split_kernel<128><<<grid, kWarps * kWarp, 0, stream>>>(items);
+  if (items.shape.head_size == 64) launch(split_kernel<64>, grid, kWarps * kWarp, stream, 0, items);
+  if (items.shape.head_size == 128) launch(split_kernel<128>, grid, kWarps * kWarp, stream, 0, items);
 }
 
 void merge_splits(Stream stream, const AttendItems& items) {
@@ -255,7 +275,7 @@ void merge_splits(Stream stream, const AttendItems& items) {
   if (rows == 0) return;
   const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(items.shape.groups),
                   static_cast<unsigned>(items.count));
-  merge_kernel<<<grid, static_cast<unsigned>(items.shape.head_size), 0, stream>>>(items);
+  launch(merge_kernel, grid, static_cast<unsigned>(items.shape.head_size), stream, 0, items);
 }
 
 bool fits_attend_tensor(DType dtype, const Shape& shape) {

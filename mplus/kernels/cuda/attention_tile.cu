@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/attention.cuh"
+#include "mplus/kernels/cuda/dispatch.cuh"
 
 namespace mplus::kernels::cuda {
 namespace {
@@ -130,7 +131,7 @@ __device__ void weigh(Running<E>& running, float (&scores)[kHalves][kNarrow][4])
       for (int n = 0; n < kNarrow; ++n)
 #pragma unroll
         for (int i = 2 * side; i < 2 * side + 2; ++i)
-          total += scores[half][n][i] = exp2f(scores[half][n][i] - zero);
+          total += scores[half][n][i] = power_of_two(scores[half][n][i] - zero);
       running.most[half][side] = most;
       running.total[half][side] = running.total[half][side] * shrink + total;
 #pragma unroll
@@ -243,6 +244,7 @@ __device__ void run(Tiles<E>& tiles, const Unit& unit, std::int64_t heads) {
 template <int E>
 __global__ void __launch_bounds__(kBlock, 2) tile_kernel(const __grid_constant__ AttendItems items) {
   extern __shared__ __align__(16) unsigned char shared[];
+  begin_in_turn();
   const AttendItem& item = items.list[blockIdx.z];
   Unit unit{&item, plan_of(item.T, item.cache.rows, items.shape), 0, 0, 0, 0, 0, 0};
   const int groups = static_cast<int>(items.shape.groups);
@@ -257,9 +259,9 @@ __global__ void __launch_bounds__(kBlock, 2) tile_kernel(const __grid_constant__
 }
 
 template <int E>
-void launch(Stream stream, const AttendItems& items, const dim3& grid) {
+void launch_tiles(Stream stream, const AttendItems& items, const dim3& grid) {
   cudaFuncSetAttribute(tile_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Tiles<E>));
-  tile_kernel<E><<<grid, kBlock, sizeof(Tiles<E>), stream>>>(items);
+  launch(tile_kernel<E>, grid, kBlock, stream, sizeof(Tiles<E>), items);
 }
 
 }  // namespace
@@ -275,8 +277,8 @@ void attend_tiles(Stream stream, const AttendItems& items) {
   const dim3 grid(static_cast<unsigned>(tiles),
                   static_cast<unsigned>(items.shape.groups) * static_cast<unsigned>(splits),
                   static_cast<unsigned>(items.count));
-  if (items.shape.head_size == 64) launch<64>(stream, items, grid);
-  if (items.shape.head_size == 128) launch<128>(stream, items, grid);
+  if (items.shape.head_size == 64) launch_tiles<64>(stream, items, grid);
+  if (items.shape.head_size == 128) launch_tiles<128>(stream, items, grid);
 }
 
 }  // namespace mplus::kernels::cuda

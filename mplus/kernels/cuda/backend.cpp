@@ -1,11 +1,13 @@
 #include "mplus/kernels/cuda/backend.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/cuda/check.h"
 #include "mplus/kernels/rope.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::kernels::cuda {
 namespace {
@@ -72,9 +74,15 @@ void CudaBackend::fill(Queue& queue, Tensor out, float value) const {
   check_launch("filling");
 }
 
-void CudaBackend::note_finite(Queue& queue, ConstTensor x, std::int32_t number) const {
+void CudaBackend::note_finite(Queue& queue, std::span<const Note> notes) const {
   CudaQueueState& state = state_of(queue);
-  cuda::note_finite(state.stream(), state.note(), number, rows_of(x));
+  for (std::size_t first = 0; first < notes.size(); first += Notes::kMost) {
+    Notes some;
+    for (const auto& [x, number] :
+         notes.subspan(first, std::min<std::size_t>(Notes::kMost, notes.size() - first)))
+      some.list[some.count++] = {floats(x), x.elements(), number};
+    cuda::note_finite(state.stream(), state.note(), some);
+  }
   check_launch("looking for NaN");
 }
 

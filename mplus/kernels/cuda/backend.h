@@ -23,7 +23,7 @@ class CudaBackend final : public Backend {
   void wait(Queue& queue) const override;
   void copy(Queue& queue, Tensor out, ConstTensor in) const override;
   void fill(Queue& queue, Tensor out, float value) const override;
-  void note_finite(Queue& queue, ConstTensor x, std::int32_t number) const override;
+  void note_finite(Queue& queue, std::span<const Note> notes) const override;
   std::int32_t take_note(Queue& queue) const override;
   void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override;
@@ -34,6 +34,8 @@ class CudaBackend final : public Backend {
   void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position) const override;
   // linear.cpp
   void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override;
+  void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
+                      kernels::Rows rows) const override;
   // attention.cpp
   void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                    const RopeTable& angles) const override;

@@ -39,6 +39,7 @@ CublasLt load() {
   find(library, api.desc_set, "cublasLtMatmulDescSetAttribute");
   find(library, api.layout_create, "cublasLtMatrixLayoutCreate");
   find(library, api.layout_destroy, "cublasLtMatrixLayoutDestroy");
+  find(library, api.layout_set, "cublasLtMatrixLayoutSetAttribute");
   find(library, api.preference_create, "cublasLtMatmulPreferenceCreate");
   find(library, api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
   find(library, api.preference_set, "cublasLtMatmulPreferenceSetAttribute");

@@ -51,6 +51,32 @@ __device__ inline std::uint32_t pack<f16>(float low, float high) {
   return *reinterpret_cast<const std::uint32_t*>(&both);
 }
 
+// Kernels overlap: a kernel may begin while the last one of its stream still runs. let_next_begin() says that
+// the next one may; wait_for_last() returns when everything before is done, and stands before the first
+// access to memory that another kernel writes or may still read. Weights are only written by copies and by
+// convert(), which lets nobody begin.
+__device__ inline void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void begin_in_turn() {
+  let_next_begin();
+  wait_for_last();
+}
+
+// 2^x in one instruction; what would be subnormal is zero.
+__device__ inline float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 __device__ inline float warp_sum(float x) {
 #pragma unroll
   for (int step = kWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(kAllLanes, x, step);

@@ -1,11 +1,15 @@
 // Host side of a launch: from an element type to a C++ type, and how many blocks.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "mplus/core/dtype.h"
 #include "mplus/kernels/cuda/device.cuh"
+#include "mplus/kernels/cuda/launch.h"
 
 namespace mplus::kernels::cuda {
 
@@ -22,6 +26,23 @@ void with_float(DType dtype, const F& f) {
   if (dtype == DType::f32) f(float());
   with_half(dtype, f);
 }
+// A launch that may begin before the stream's last kernel has ended (device.cuh, wait_for_last).
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Stream stream, std::size_t shared_bytes,
+            Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
 // Of kThreads each, for n elements; kernels stride over the grid where n is larger.
 inline unsigned blocks_for(std::int64_t n) {
   constexpr std::int64_t kMost = 132 * 16;

@@ -43,6 +43,7 @@ __device__ float norm_scale(float sum, std::int64_t d, float epsilon) {
 }
 
 __global__ void rms_norm_short(RmsNorm job) {
+  begin_in_turn();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const std::int64_t t = first_of_grid() / kWarp;
   if (t >= job.T) return;
@@ -53,6 +54,7 @@ __global__ void rms_norm_short(RmsNorm job) {
 
 __global__ void rms_norm_long(RmsNorm job) {
   __shared__ float shared[kWarp];
+  begin_in_turn();
   const std::int64_t t = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x), step = static_cast<int>(blockDim.x);
   const float* x = job.x + t * job.d;
@@ -63,10 +65,12 @@ __global__ void rms_norm_long(RmsNorm job) {
 __device__ float silu_of(float x) { return x / (1.0f + expf(-x)); }
 
 __global__ void swiglu_kernel(float* out, const float* gate, const float* up, std::int64_t n) {
+  begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) out[i] = silu_of(gate[i]) * up[i];
 }
 
 __global__ void swiglu_quads(float4* out, const float4* gate, const float4* up, std::int64_t n) {
+  begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) {
     const float4 g = gate[i], u = up[i];
     out[i] = {silu_of(g.x) * u.x, silu_of(g.y) * u.y, silu_of(g.z) * u.z, silu_of(g.w) * u.w};
@@ -74,10 +78,12 @@ __global__ void swiglu_quads(float4* out, const float4* gate, const float4* up, 
 }
 
 __global__ void silu_kernel(float* x, std::int64_t n) {
+  begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) x[i] = silu_of(x[i]);
 }
 
 __global__ void add_row_kernel(float* x, const float* row, std::int64_t n, std::int64_t d) {
+  begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) x[i] += row[i % d];
 }
 
@@ -103,6 +109,7 @@ __global__ void softmax_kernel(float* x, std::int64_t n) {
 }
 
 __global__ void rope_kernel(Rope job) {
+  begin_in_turn();
   const std::int64_t t = blockIdx.x, pairs = job.heads * job.half;
   const float* cos = job.angles + (job.first + t) * 2 * job.half;
   const float* sin = cos + job.half;
@@ -123,9 +130,10 @@ void rms_norm(Stream stream, const RmsNorm& job) {
   if (job.T <= 0 || job.d <= 0) return;
   if (job.d <= kWarpWidth) {
     const std::int64_t warps = kThreads / kWarp;
-    rms_norm_short<<<static_cast<unsigned>((job.T + warps - 1) / warps), kThreads, 0, stream>>>(job);
-  } else {
-    rms_norm_long<<<static_cast<unsigned>(job.T), kThreads, 0, stream>>>(job);
+    launch(rms_norm_short, static_cast<unsigned>((job.T + warps - 1) / warps), kThreads, stream, 0, job);
+  } else {  // so many threads that each has few elements, by the length of a row alone
+    const unsigned threads = job.d <= 2048 ? 256 : 1024;
+    launch(rms_norm_long, static_cast<unsigned>(job.T), threads, stream, 0, job);
   }
 }
 
@@ -133,18 +141,17 @@ void swiglu(Stream stream, float* out, const float* gate, const float* up, std::
   if (n <= 0) return;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   if (n % 4 == 0 && aligned(out) && aligned(gate) && aligned(up))
-    swiglu_quads<<<blocks_for(n / 4), kThreads, 0, stream>>>(reinterpret_cast<float4*>(out),
-                                                             reinterpret_cast<const float4*>(gate),
-                                                             reinterpret_cast<const float4*>(up), n / 4);
-  else swiglu_kernel<<<blocks_for(n), kThreads, 0, stream>>>(out, gate, up, n);
+    launch(swiglu_quads, blocks_for(n / 4), kThreads, stream, 0, reinterpret_cast<float4*>(out),
+           reinterpret_cast<const float4*>(gate), reinterpret_cast<const float4*>(up), n / 4);
+  else launch(swiglu_kernel, blocks_for(n), kThreads, stream, 0, out, gate, up, n);
 }
 
 void silu(Stream stream, float* x, std::int64_t n) {
-  if (n > 0) silu_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, n);
+  if (n > 0) launch(silu_kernel, blocks_for(n), kThreads, stream, 0, x, n);
 }
 
 void add_row(Stream stream, float* x, const float* row, std::int64_t T, std::int64_t d) {
-  if (T * d > 0) add_row_kernel<<<blocks_for(T * d), kThreads, 0, stream>>>(x, row, T * d, d);
+  if (T * d > 0) launch(add_row_kernel, blocks_for(T * d), kThreads, stream, 0, x, row, T * d, d);
 }
 
 void pooling_shares(Stream stream, float* shares, const Rows2d& x, const float* vector) {
@@ -160,7 +167,7 @@ void rope(Stream stream, const Rope& job) {
   if (job.T <= 0 || pairs <= 0) return;
   const dim3 grid(static_cast<unsigned>(job.T),
                   static_cast<unsigned>(std::min<std::int64_t>(8, (pairs + 255) / 256)));
-  rope_kernel<<<grid, kThreads, 0, stream>>>(job);
+  launch(rope_kernel, grid, kThreads, stream, 0, job);
 }
 
 }  // namespace mplus::kernels::cuda

@@ -10,6 +10,7 @@ namespace {
 
 template <class Row, class Stored>
 __global__ void append_kernel(AppendRows job) {
+  begin_in_turn();
   const std::int64_t r = blockIdx.x, half = job.shape.head_size / 2, position = job.cache.rows + r;
   const Row* k =
       job.k_rows ? static_cast<const Row*>(job.k_rows[r]) : static_cast<const Row*>(job.k) + r * job.k_stride;
@@ -38,7 +39,7 @@ void append_rows(Stream stream, const AppendRows& job) {
   const auto threads = static_cast<unsigned>(std::clamp<std::int64_t>((pairs + 31) / 32 * 32, 32, 256));
   with_float(job.dtype, [&]<class Row>(Row) {
     with_float(job.cache.dtype, [&]<class Stored>(Stored) {
-      append_kernel<Row, Stored><<<static_cast<unsigned>(job.count), threads, 0, stream>>>(job);
+      launch(append_kernel<Row, Stored>, static_cast<unsigned>(job.count), threads, stream, 0, job);
     });
   });
 }

@@ -26,8 +26,18 @@ void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride,
 // For the matrix instruction: type is bf16 or f16; f16 keeps what is too large for it at its largest value.
 void round_operand(Stream stream, void* out, DType type, const float* in, std::int64_t n);
 void fill(Stream stream, float* out, std::int64_t n, float value);
-// *note becomes min(*note, number) where x has a NaN or an infinity.
-void note_finite(Stream stream, std::int32_t* note, std::int32_t number, const Rows2d& x);
+// *to becomes min(*to, number) for every x[n] with a NaN or an infinity.
+struct Notes {
+  struct Note {
+    const float* x = nullptr;
+    std::int64_t n = 0;
+    std::int32_t number = 0;
+  };
+  static constexpr int kMost = 8;
+  Note list[kMost];
+  int count = 0;
+};
+void note_finite(Stream stream, std::int32_t* to, const Notes& notes);
 // out[n, size_bytes]: bytes of n rows, which begin where `rows` says (size_bytes and places are even).
 void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n, std::int64_t size_bytes);
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
@@ -74,6 +84,26 @@ struct Products {
 // bytes. A row's bits depend on that row alone.
 bool fits_linear_tensor(const Products& products);
 void linear_tensor(Stream stream, const Products& products);
+// adapters.cu: the outer halves of low-rank additions, out += scale · low · bᵀ, or out = where `begin`; in
+// f32.
+struct Adapter {
+  float* out = nullptr;  // [T, outputs]
+  std::int64_t out_stride = 0;
+  const float* low = nullptr;  // [T, rank]
+  const void* b = nullptr;     // [outputs, rank]
+  std::int64_t outputs = 0;
+  float scale = 1.0f;
+  bool begin = false;
+};
+struct Adapters {
+  Adapter list[kMostLaunchedProducts];
+  int count = 0;
+  std::int64_t T = 0, rank = 0;
+  DType dtype = DType::bf16;  // of b: bf16 or f16
+};
+// Ranks of 4, 8, 16 and 32; whole 16 bytes of out and b.
+bool fits_adapters(const Adapters& adapters);
+void add_adapters(Stream stream, const Adapters& adapters);
 // linear_plain.cu: f32 arithmetic, any size and type. A row's bits depend on that row and on `few` alone.
 void linear_plain(Stream stream, const Products& products, bool few);
 

@@ -3,6 +3,7 @@
 #include "mplus/kernels/linear.h"
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/adapter.h"
 #include "mplus/kernels/cuda/backend.h"
 #include "mplus/kernels/cuda/check.h"
 
@@ -14,10 +15,27 @@ constexpr std::int64_t kNarrowOutputs = 64;  // up to here a tile of the library
 
 void add(Products& products, const Product& product) { products.list[products.count++] = product; }
 
-// The products of x, by what makes them.
+Product product_of(const Tensor& out, const Matrix& w, const LinearOptions& options) {
+  return {.out = floats(out),
+          .out_stride = out.stride(0),
+          .w = w.data,
+          .dtype = w.dtype,
+          .outputs = w.rows,
+          .scale = options.scale,
+          .accumulate = options.accumulate};
+}
+
+Products products_of(const ConstTensor& x) {
+  Products products;
+  products.x = floats(x);
+  products.T = x.size(0);
+  products.inputs = x.size(1);
+  return products;
+}
+
+// The products of one x, by what makes them.
 struct Sorted {
-  Products plain, tensor;
-  Products library;
+  Products plain, tensor, library;
 };
 
 Sorted sort(const Products& all, bool few) {
@@ -37,45 +55,32 @@ Sorted sort(const Products& all, bool few) {
   return sorted;
 }
 
+// By the library, x rounded once for all products of a type.
 void multiply(CudaQueueState& state, const Products& products, bool any_neighbours) {
-  if (products.count == 0) return;
   for (const DType type : {DType::bf16, DType::f16}) {
-    void* x = nullptr;
+    Matmul::Job job;
+    job.T = products.T;
+    job.inputs = products.inputs;
+    job.any_neighbours = any_neighbours;
     for (int i = 0; i < products.count; ++i) {
       if (products.list[i].dtype != type) continue;
-      if (!x) {  // rounded once for all products of this type
+      if (!job.x) {
         const std::int64_t n = products.T * products.inputs;
-        x = state.scratch(Scratch::operand, row_bytes(type, n));
+        void* x = state.scratch(Scratch::operand, row_bytes(type, n));
         round_operand(state.stream(), x, type, products.x, n);
+        job.x = x;
       }
-      state.matmul().run({.product = products.list[i],
-                          .x = x,
-                          .T = products.T,
-                          .inputs = products.inputs,
-                          .any_neighbours = any_neighbours});
+      job.product = products.list[i];
+      job.twin = nullptr;
+      if (i + 1 < products.count && Matmul::pair(products.list[i], products.list[i + 1]))
+        job.twin = &products.list[++i];
+      state.matmul().run(job);
     }
   }
 }
 
-}  // namespace
-
-void CudaBackend::linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const {
-  static_assert(kMostProducts <= kMostLaunchedProducts);
-  if (outputs.empty() || x.size(0) == 0) return;
-  CudaQueueState& state = state_of(queue);
-  Products all;
-  all.x = floats(x);
-  all.T = x.size(0);
-  all.inputs = x.size(1);
-  for (const LinearOutput& output : outputs)
-    add(all, {.out = floats(output.out),
-              .out_stride = output.out.stride(0),
-              .w = output.w->data,
-              .dtype = output.w->dtype,
-              .outputs = output.w->rows,
-              .scale = output.options.scale,
-              .accumulate = output.options.accumulate});
-  const bool few_rows = outputs.front().options.rows == Rows::few, few = few_rows && all.T <= kFewRows;
+void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows rows) {
+  const bool any_neighbours = rows == kernels::Rows::few, few = any_neighbours && all.T <= kFewRows;
   if (queue.numerics() == Numerics::exact) {
     linear_plain(state.stream(), all, few);
     return check_launch("multiplying");
@@ -84,7 +89,60 @@ void CudaBackend::linear(Queue& queue, ConstTensor x, std::span<const LinearOutp
   linear_plain(state.stream(), sorted.plain, few);
   if (sorted.tensor.count > 0) linear_tensor(state.stream(), sorted.tensor);
   check_launch("multiplying");
-  multiply(state, sorted.library, few_rows);
+  multiply(state, sorted.library, any_neighbours);
+}
+
+// The adapters among outputs, and whether they can be added in one go.
+bool collect(Adapters& adapters, std::span<const AdaptedOutput> outputs, std::int64_t T, bool begin) {
+  adapters.T = T;
+  for (const AdaptedOutput& output : outputs) {
+    const LowRank& low = output.adapter;
+    if (low.a.empty()) continue;
+    if (adapters.count > 0 && (adapters.rank != low.b.cols || adapters.dtype != low.b.dtype)) return false;
+    adapters.rank = low.b.cols;
+    adapters.dtype = low.b.dtype;
+    adapters.list[adapters.count++] = {.out = floats(output.out),
+                                       .out_stride = output.out.stride(0),
+                                       .low = floats(low.low),
+                                       .b = low.b.data,
+                                       .outputs = low.b.rows,
+                                       .scale = low.scale,
+                                       .begin = begin && !output.accumulate};
+  }
+  return adapters.count > 0 && fits_adapters(adapters);
+}
+
+}  // namespace
+
+void CudaBackend::linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const {
+  static_assert(kMostProducts <= kMostLaunchedProducts);
+  if (outputs.empty() || x.size(0) == 0) return;
+  Products all = products_of(x);
+  for (const LinearOutput& output : outputs) add(all, product_of(output.out, *output.w, output.options));
+  run(queue, state_of(queue), all, outputs.front().options.rows);
+}
+
+// With few rows inner halves go with the products, and outer halves are added behind them. With many, both
+// come first: the library adds its product to what is there while it writes it.
+void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
+                                 kernels::Rows rows) const {
+  if (outputs.empty() || x.size(0) == 0) return;
+  const bool few = rows == kernels::Rows::few && x.size(0) <= kFewRows;
+  Adapters adapters;
+  if (queue.numerics() == Numerics::exact || !collect(adapters, outputs, x.size(0), !few))
+    return Backend::linear_adapted(queue, x, outputs, rows);
+  CudaQueueState& state = state_of(queue);
+  Products base = products_of(x), inner = base;
+  for (const AdaptedOutput& output : outputs) {
+    const bool adapted = !output.adapter.a.empty();
+    add(base, product_of(output.out, *output.base, {.accumulate = output.accumulate || (adapted && !few)}));
+    if (adapted) add(few ? base : inner, product_of(output.adapter.low, output.adapter.a, {}));
+  }
+  if (few) run(queue, state, base, rows);
+  else run(queue, state, inner, rows);
+  add_adapters(state.stream(), adapters);
+  check_launch("adding adapters");
+  if (!few) run(queue, state, base, rows);
 }
 
 }  // namespace mplus::kernels::cuda

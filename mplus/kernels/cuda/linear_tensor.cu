@@ -110,6 +110,11 @@ __global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_cons
   const W* w = static_cast<const W*>(place.product->w) + 8 * c;
   const W* low = w + min(last, place.output + r) * inputs;
   const W* high = w + min(last, place.output + r + 8) * inputs;
+  const int steps = static_cast<int>(inputs / kStep), share = (steps + kWarps - 1) / kWarps;
+  const int end = min(steps, (warp + 1) * share);
+  Weights now, next;
+  load(now, low, high, warp * share, end);  // weights do not depend on the last kernel
+  begin_in_turn();
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kN * kColumns;
   const float* x[kN];
 #pragma unroll
@@ -117,11 +122,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_cons
     const std::int64_t t = first_row + n * kColumns + r;
     x[n] = t < products.T ? products.x + t * inputs + 8 * c : nullptr;
   }
-  const int steps = static_cast<int>(inputs / kStep), share = (steps + kWarps - 1) / kWarps;
-  const int end = min(steps, (warp + 1) * share);
   float sums[kN][4] = {};
-  Weights now, next;
-  load(now, low, high, warp * share, end);
   for (int step = warp * share; step < end; step += kAhead) {
     load(next, low, high, step + kAhead, end);
     multiply<W, kN>(sums, now, x, step, end);
@@ -149,10 +150,12 @@ void linear_tensor(Stream stream, const Products& products) {
   if (tiles == 0 || products.T <= 0) return;
   with_half(products.list[0].dtype, [&]<class W>(W) {
     const auto x = static_cast<unsigned>(tiles);
-    if (products.T <= kColumns) tensor_kernel<W, 1><<<x, kWarps * kWarp, 0, stream>>>(products);
-    else
-      tensor_kernel<W, 2>
-          <<<dim3(x, static_cast<unsigned>((products.T + 15) / 16)), kWarps * kWarp, 0, stream>>>(products);
+    if (products.T <= kColumns) {
+      launch(tensor_kernel<W, 1>, x, kWarps * kWarp, stream, 0, products);
+    } else {
+      const dim3 grid(x, static_cast<unsigned>((products.T + 2 * kColumns - 1) / (2 * kColumns)));
+      launch(tensor_kernel<W, 2>, grid, kWarps * kWarp, stream, 0, products);
+    }
   });
 }
 

@@ -33,7 +33,8 @@ struct Operands {
   Desc desc;
   Layout w, x, out;
 
-  Operands(const Product& product, std::int64_t inputs, std::int64_t T) {
+  // `twin`: a second product of the same shape and the same x.
+  Operands(const Product& product, std::int64_t inputs, std::int64_t T, const Product* twin = nullptr) {
     const CublasLt& lt = cublas_lt();
     const cudaDataType type = product.dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F;
     check(lt.desc_create(&desc.handle, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
@@ -45,6 +46,20 @@ struct Operands {
     check(lt.layout_create(&w.handle, type, i, o, inputs), "describing weights");
     check(lt.layout_create(&x.handle, type, i, rows, inputs), "describing rows");
     check(lt.layout_create(&out.handle, CUDA_R_32F, o, rows, product.out_stride), "describing results");
+    if (!twin) return;
+    set_batch(w, static_cast<const std::uint16_t*>(twin->w) - static_cast<const std::uint16_t*>(product.w));
+    set_batch(x, 0);
+    set_batch(out, twin->out - product.out);
+  }
+
+ private:
+  static void set_batch(const Layout& layout, std::int64_t offset) {
+    const std::int32_t two = 2;
+    const auto set = [&](cublasLtMatrixLayoutAttribute_t what, const auto& value) {
+      check(cublas_lt().layout_set(layout.handle, what, &value, sizeof value), "describing two products");
+    };
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, two);
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, offset);
   }
 };
 
@@ -90,6 +105,11 @@ bool Matmul::fits(const Product& product, std::int64_t inputs) {
          aligned(product.out);
 }
 
+bool Matmul::pair(const Product& a, const Product& b) {
+  return a.outputs == b.outputs && a.dtype == b.dtype && a.out_stride == b.out_stride && a.scale == b.scale &&
+         a.accumulate == b.accumulate && a.w < b.w && a.out < b.out;
+}
+
 void Matmul::open() {
   if (handle_) return;
   check(cublas_lt().create(&handle_), "beginning");
@@ -126,13 +146,18 @@ void Matmul::run(const Job& job) {
   open();
   const Plan& plan = plan_for(job);
   const Product& product = job.product;
-  const Operands operands(product, job.inputs, job.T);
+  const Operands operands(product, job.inputs, job.T, job.twin);
   const float beta = product.accumulate ? 1.0f : 0.0f;
-  check(cublas_lt().matmul(handle_, operands.desc.handle, &product.scale, product.w, operands.w.handle, job.x,
-                           operands.x.handle, &beta, product.out, operands.out.handle, product.out,
-                           operands.out.handle, &plan.algo, workspace_.tensor(DType::i8, {0}).data,
-                           kWorkspaceBytes, memory_->stream()),
-        "multiplying");
+  const cublasStatus_t status = cublas_lt().matmul(
+      handle_, operands.desc.handle, &product.scale, product.w, operands.w.handle, job.x, operands.x.handle,
+      &beta, product.out, operands.out.handle, product.out, operands.out.handle, &plan.algo,
+      workspace_.tensor(DType::i8, {0}).data, kWorkspaceBytes, memory_->stream());
+  if (status == CUBLAS_STATUS_SUCCESS || !job.twin) return check(status, "multiplying");
+  Job alone = job;  // an algorithm that makes one product at a time
+  alone.twin = nullptr;
+  run(alone);
+  alone.product = *job.twin;
+  run(alone);
 }
 
 std::string matmul_id() { return "cublaslt" + std::to_string(cublas_lt().version()); }

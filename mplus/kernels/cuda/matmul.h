@@ -28,9 +28,13 @@ class Matmul {
   // Whether the library takes it: whole 16 bytes everywhere.
   static bool fits(const Product& product, std::int64_t inputs);
 
+  // Whether two products of one x can be made as one: of equal shapes, one behind the other.
+  static bool pair(const Product& a, const Product& b);
+
   struct Job {
     Product product;
-    const void* x = nullptr;  // [T, inputs] of the weights' type
+    const Product* twin = nullptr;  // made with it; has the bits it has alone
+    const void* x = nullptr;        // [T, inputs] of the weights' type
     std::int64_t T = 0, inputs = 0;
     bool any_neighbours = false;  // bits may depend on T
   };

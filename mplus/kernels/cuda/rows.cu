@@ -19,6 +19,7 @@ __global__ void convert_kernel(Out* out, std::int64_t out_stride, const In* in, 
 
 template <class T>
 __global__ void round_kernel(uint2* out, const float4* in, std::int64_t quarters) {
+  begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < quarters; i += grid_size()) {
     const float4 x = in[i];
     out[i] = {pack<T>(x.x, x.y), pack<T>(x.z, x.w)};
@@ -37,13 +38,21 @@ __global__ void fill_kernel(float* out, std::int64_t n, float value) {
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) out[i] = value;
 }
 
-template <class T>
-__global__ void finite_kernel(std::int32_t* note, std::int32_t number, const T* x, std::int64_t stride,
-                              std::int64_t cols, std::int64_t n) {
+// blockIdx.y is one of the notes.
+__global__ void finite_kernel(std::int32_t* to, const __grid_constant__ Notes notes) {
+  begin_in_turn();
+  const Notes::Note& note = notes.list[blockIdx.y];
   bool bad = false;
-  for (std::int64_t i = first_of_grid(); i < n; i += grid_size())
-    bad |= !isfinite(to_float(x[i / cols * stride + i % cols]));
-  if (bad) atomicMin(note, number);
+  if (note.n % 4 == 0 && reinterpret_cast<std::uintptr_t>(note.x) % 16 == 0) {
+    const auto* quads = reinterpret_cast<const float4*>(note.x);
+    for (std::int64_t i = first_of_grid(); i < note.n / 4; i += grid_size()) {
+      const float4 x = quads[i];
+      bad |= !(isfinite(x.x) && isfinite(x.y) && isfinite(x.z) && isfinite(x.w));
+    }
+  } else {
+    for (std::int64_t i = first_of_grid(); i < note.n; i += grid_size()) bad |= !isfinite(note.x[i]);
+  }
+  if (bad) atomicMin(to, note.number);
 }
 
 __global__ void gather_kernel(std::uint16_t* out, const void* const* rows, std::int64_t words) {
@@ -55,6 +64,7 @@ __global__ void gather_kernel(std::uint16_t* out, const void* const* rows, std::
 template <class T>
 __global__ void embed_kernel(float* out, const T* table, std::int64_t stride, std::int64_t d,
                              const std::int32_t* ids) {
+  begin_in_turn();
   const std::int64_t t = blockIdx.x;
   const T* row = table + ids[t] * stride;
   for (std::int64_t i = threadIdx.x; i < d; i += blockDim.x) out[t * d + i] = to_float(row[i]);
@@ -82,8 +92,8 @@ void round_operand(Stream stream, void* out, DType type, const float* in, std::i
   const std::int64_t quarters = n / 4, done = quarters * 4;
   with_half(type, [&]<class T>(T) {
     if (quarters > 0)
-      round_kernel<T><<<blocks_for(quarters), kThreads, 0, stream>>>(
-          static_cast<uint2*>(out), reinterpret_cast<const float4*>(in), quarters);
+      launch(round_kernel<T>, blocks_for(quarters), kThreads, stream, 0, static_cast<uint2*>(out),
+             reinterpret_cast<const float4*>(in), quarters);
     if (n > done)
       round_rest_kernel<<<1, kWarp, 0, stream>>>(static_cast<T*>(out) + done, in + done,
                                                  static_cast<int>(n - done));
@@ -94,13 +104,12 @@ void fill(Stream stream, float* out, std::int64_t n, float value) {
   if (n > 0) fill_kernel<<<blocks_for(n), kThreads, 0, stream>>>(out, n, value);
 }
 
-void note_finite(Stream stream, std::int32_t* note, std::int32_t number, const Rows2d& x) {
-  const std::int64_t n = x.rows * x.cols;
-  if (n <= 0) return;
-  with_float(x.dtype, [&]<class T>(T) {
-    finite_kernel<<<blocks_for(n), kThreads, 0, stream>>>(note, number, static_cast<const T*>(x.data),
-                                                          x.stride, x.cols, n);
-  });
+void note_finite(Stream stream, std::int32_t* to, const Notes& notes) {
+  std::int64_t most = 0;
+  for (int i = 0; i < notes.count; ++i) most = std::max(most, notes.list[i].n);
+  if (most == 0) return;
+  launch(finite_kernel, dim3(blocks_for((most + 3) / 4), static_cast<unsigned>(notes.count)), kThreads,
+         stream, 0, to, notes);
 }
 
 void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n,
@@ -113,8 +122,8 @@ void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T) {
   if (T <= 0 || table.cols <= 0) return;
   with_float(table.dtype, [&]<class W>(W) {
-    embed_kernel<<<static_cast<unsigned>(T), kThreads, 0, stream>>>(out, static_cast<const W*>(table.data),
-                                                                    table.stride, table.cols, ids);
+    launch(embed_kernel<W>, static_cast<unsigned>(T), kThreads, stream, 0, out,
+           static_cast<const W*>(table.data), table.stride, table.cols, ids);
   });
 }
 

@@ -1,6 +1,7 @@
 // Products on the device against the product in double precision, and the law of the write pass.
 #include "mplus/kernels/linear.h"
 
+#include "mplus/kernels/adapter.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {
@@ -129,6 +130,109 @@ TEST_P(CudaLinear, ProductsTogetherHaveTheBitsTheyHaveAlone) {
       }
       forget();
     }
+}
+
+// Products with low-rank additions: the same laws.
+class CudaAdapted : public CudaLinear {
+ protected:
+  struct Projection {
+    std::vector<float> base, a, b;
+    Matrix base_there, a_there, b_there;
+    std::int64_t outputs = 0;
+    bool accumulate = false;
+  };
+  static constexpr std::int64_t kInputs = 576;
+  static constexpr float kScale = 1.7f;
+
+  Projection projection(Random& random, std::int64_t outputs, std::int64_t rank, bool accumulate) {
+    const DType type = exact() ? DType::f32 : DType::bf16;
+    Projection p{random.values(outputs * kInputs),
+                 random.values(rank * kInputs),
+                 random.values(outputs * rank),
+                 {},
+                 {},
+                 {},
+                 outputs,
+                 accumulate};
+    p.base_there = weights(p.base, type, outputs, kInputs);
+    p.a_there = weights(p.a, type, rank, kInputs);
+    p.b_there = weights(p.b, type, outputs, rank);
+    return p;
+  }
+  AdaptedOutput output(const Projection& p, const Tensor& out) {
+    return {out,
+            &p.base_there,
+            {p.a_there, p.b_there, kScale, room(DType::f32, {out.size(0), p.a_there.rows})},
+            p.accumulate};
+  }
+  void check_rows(const Projection& p, const std::vector<float>& x, const std::vector<float>& before,
+                  const std::vector<float>& found) {
+    const std::int64_t rank = p.a_there.rows, T = std::ssize(x) / kInputs;
+    const double epsilon = exact() ? 0.0 : 2 * half_epsilon(DType::bf16);
+    for (std::int64_t t = 0; t < T; ++t)
+      for (std::int64_t o = 0; o < p.outputs; ++o) {
+        double sum = 0, magnitude = 0;
+        const auto at = [&](const std::vector<float>& v, std::int64_t i) {
+          return static_cast<double>(v[index(i)]);
+        };
+        for (std::int64_t i = 0; i < kInputs; ++i) {
+          double w = at(p.base, o * kInputs + i), size = std::abs(w);
+          for (std::int64_t r = 0; r < rank; ++r) {
+            const double part =
+                static_cast<double>(kScale) * at(p.b, o * rank + r) * at(p.a, r * kInputs + i);
+            w += part;
+            size += std::abs(part);
+          }
+          sum += w * at(x, t * kInputs + i);
+          magnitude += size * std::abs(at(x, t * kInputs + i));
+        }
+        const double wanted = sum + (p.accumulate ? at(before, t * p.outputs + o) : 0.0);
+        ASSERT_NEAR(at(found, t * p.outputs + o), wanted, magnitude * (epsilon + (kInputs + 64) * kEpsilon))
+            << "row " << t << " of " << T << ", output " << o << " of " << p.outputs;
+      }
+  }
+};
+MPLUS_FOR_BOTH_NUMERICS(CudaAdapted);
+
+TEST_P(CudaAdapted, EqualsTheProductWithTheWholeMatrix) {
+  for (const std::int64_t rank : {16, 5})
+    for (const Rows rows : {Rows::few, Rows::batched})
+      for (const std::int64_t T : {1, 9, 70}) {
+        Random random(static_cast<std::uint64_t>(T));
+        const std::vector<Projection> projections = {projection(random, 96, rank, false),
+                                                     projection(random, 40, rank, true),
+                                                     projection(random, 40, rank, true)};
+        const std::vector<float> x = random.values(T * kInputs);
+        std::vector<AdaptedOutput> outputs;
+        std::vector<std::vector<float>> before;
+        for (const Projection& p : projections) {
+          before.push_back(random.values(T * p.outputs));
+          outputs.push_back(output(p, put(before.back(), {T, p.outputs})));
+        }
+        linear_adapted(queue(), put(x, {T, kInputs}), outputs, rows);
+        for (std::size_t i = 0; i < projections.size(); ++i) {
+          check_rows(projections[i], x, before[i], back(outputs[i].out));
+          if (HasFatalFailure()) return;
+        }
+        forget();
+      }
+}
+
+TEST_P(CudaAdapted, BatchedBitsDependOnTheRowAlone) {
+  Random random(6);
+  const std::int64_t rows = 700;
+  const Projection p = projection(random, 192, 16, false);
+  const Tensor x = put(random.values(rows * kInputs), {rows, kInputs}),
+               out = room(DType::f32, {rows, p.outputs});
+  const AdaptedOutput all = output(p, out);
+  linear_adapted(queue(), x, {&all, 1}, Rows::batched);
+  const std::vector<float> whole = back(out);
+  for (const std::int64_t T : {1, 2, 17, 256, 512}) {
+    const AdaptedOutput some = output(p, out.rows(0, T));
+    linear_adapted(queue(), x.rows(rows - T, T), {&some, 1}, Rows::batched);
+    const std::vector<float> part = back(out.rows(0, T));
+    ASSERT_TRUE(same_bits(part.data(), &whole[index((rows - T) * p.outputs)], T * p.outputs)) << T << " rows";
+  }
 }
 
 }  // namespace
