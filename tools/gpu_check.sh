@@ -18,7 +18,7 @@ prefix=$kept/prefix/usr
 tree=$kept/tree
 piece_size=$((50 * 1024 * 1024))
 packages=(libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libssl-dev libssl3 libpcre2-dev libpcre2-8-0 libutf8proc-dev
-  libutf8proc2 libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libxml2-dev libxml2 libicu72 libzip-dev libzip4 libzstd-dev
+  libutf8proc2 libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libxml2-dev libxml2 libicu72 libicu-dev libzip-dev libzip4 libzstd-dev
   libzstd1 liblzma-dev liblzma5 libbz2-1.0 libgnutls30 libnettle8 libhogweed6 zlib1g zlib1g-dev libgtest-dev)
 for_all_machines=(nlohmann-json3-dev libcli11-dev libboost1.74-dev)
 
@@ -41,7 +41,7 @@ lay_out() { # PACKAGES PREFIX
   rm -rf "$2"/usr/share/{doc,man,bash-completion,locale} "$2"/usr/src
   (cd "$2/usr/include/boost" && rm -rf spirit phoenix geometry python math units multiprecision fusion/include/../../proto \
     graph log numeric/ublas xpressive compute gil histogram msm metaparse hana wave polygon)
-  rm -f "$2"/usr/lib/x86_64-linux-gnu/libicudata.a "$2"/usr/lib/x86_64-linux-gnu/lib{crypto,ssl,sqlite3}.a
+  rm -f "$2"/usr/lib/x86_64-linux-gnu/libicu*.a "$2"/usr/lib/x86_64-linux-gnu/lib{crypto,ssl,sqlite3,xml2}.a
 }
 
 pack() { # FOLDER FILE…
@@ -86,7 +86,7 @@ build() { # TARGET…
     cmake --preset release -DMPLUS_TESTS=ON -DCMAKE_PREFIX_PATH="$prefix" -DOPENSSL_ROOT_DIR="$prefix" -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON \
       -DCMAKE_EXE_LINKER_FLAGS="$linking" > configure.log 2>&1 || { tail -30 configure.log; return 1; }
   fi
-  cmake --build --preset release -j "$(nproc)" --target "$@" > build.log 2>&1 || { grep -E -A5 'error|FAILED' build.log | head -60; return 1; }
+  cmake --build --preset release -j "$(nproc)" --target "$@" -- -k 0 > build.log 2>&1 || { grep -E -A5 'error|FAILED' build.log | head -60; return 1; }
 }
 
 case "${1:-}" in

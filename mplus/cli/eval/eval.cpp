@@ -225,7 +225,7 @@ class Evaluation {
     const eval::ReportResult report = eval::write_report(folder_.path(), results_);
     Json json{{"runs", Json::array()}};
     for (const Json& run : results_["runs"]) {
-      if (std::find(names_.begin(), names_.end(), run["name"]) == names_.end()) continue;
+      if (std::find(names_.begin(), names_.end(), run["name"].get<std::string>()) == names_.end()) continue;
       if (options_.json) {
         Json entry = run;
         entry["samples"] = run["samples"].size();
