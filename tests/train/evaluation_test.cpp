@@ -5,6 +5,7 @@
 #include "mplus/train/evaluation/reader.h"
 #include "mplus/train/evaluation/search.h"
 #include "mplus/train/model/recall.h"
+#include "mplus/train/model/small_rows.h"
 #include "mplus/train/model/write_pass.h"
 #include "tests/train/tiny_model.h"
 
@@ -23,6 +24,7 @@ struct Written {
     model.memory.recall.vote_top = top;
     model.vote_weights = torch::tensor({0.4, 1.6}, torch::kFloat64).narrow(0, 0, model.memory_layers());
     memory.emplace(model, kStreams, 1000);
+    memory->keep_small_keys();
     const PassWeights writing = merge(model, Adapter::write);
     const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(7);
     for (std::uint64_t u = 0; u < kUpdates; ++u) {
@@ -139,6 +141,69 @@ TEST(Evaluation, PaddingChangesNothing) {
       window.push_back(static_cast<std::int32_t>(ids[q]));
     }
   }
+}
+
+// Rows of the store come back from few bits; bos, slots and padding stay what they are.
+TEST(Evaluation, RowsOfTheStoreAreReadAsTheyAreKept) {
+  const torch::NoGradGuard constant;
+  const Written written(0);
+  const StreamMemory& memory = *written.memory;
+  const Questions questions;
+  const Reader plain(written.model);
+  const ProjectedSlots slots = plain.slots(memory);
+  const auto chosen_of = [&](const Tensor& rows, const Tensor& count) {  // 100 and more: a slot
+    return ChosenRows{torch::where(rows < 100, rows, rows - 100 + memory.stored()), count};
+  };
+  const std::vector<ChosenRows> chosen{
+      chosen_of(torch::tensor({{4, 101, 2}, {100, 0, 1}, {3, 5, 102}, {6, 2, 0}}, torch::kInt64),
+                torch::tensor({3, 2, 1, 0}, torch::kInt64)),
+      chosen_of(torch::tensor({{1, 0, 100}, {0, 1, 2}, {2, 1, 0}, {101, 0, 3}}, torch::kInt64),
+                torch::tensor({2, 3, 0, 1}, torch::kInt64))};
+  const auto both_ways = [&](const Reader& reader) {
+    const auto rows = [&](std::int64_t l, const Tensor&) {
+      return ChosenRows{torch::tensor({{1, 4}, {0, 2}, {5, 3}, {7, 6}}, torch::kInt64) + l};
+    };
+    return std::vector<RecallFronts>{
+        reader.chosen_fronts(memory, questions.streams, chosen),
+        reader.recall_fronts(memory, slots, questions.streams, rows, nullptr),
+        reader.recall_fronts(memory, slots, questions.streams, rows, &questions.windows)};
+  };
+  const std::vector<RecallFronts> before = both_ways(plain);
+  for (const RowFormat format : {RowFormat::int8, RowFormat::int4}) {
+    const std::vector<RecallFronts> after = both_ways(plain.with_rows(format));
+    for (std::size_t way = 0; way < before.size(); ++way)
+      for (std::size_t l = 0; l < 2; ++l) {
+        const Tensor& births = before[way].recalled_births[l];
+        ASSERT_TRUE(torch::equal(births, after[way].recalled_births[l]));
+        ASSERT_GT((births >= 0).sum().item<std::int64_t>(), 0);
+        const Tensor all = torch::zeros(before[way].fronts[l].rows.k.sizes().slice(0, 2), torch::kBool);
+        all.narrow(1, 1, births.size(1)).copy_(births >= 0);
+        const auto expected = [&](const Tensor& rows) {
+          const Tensor small = through_small_vectors(rows.flatten(2), format).view(rows.sizes());
+          return torch::where(all.unsqueeze(-1).unsqueeze(-1), small.to(rows.scalar_type()), rows);
+        };
+        const KeyValue &was = before[way].fronts[l].rows, &is = after[way].fronts[l].rows;
+        EXPECT_TRUE(torch::equal(is.k, expected(was.k))) << way << " " << l;
+        EXPECT_TRUE(torch::equal(is.v, expected(was.v))) << way << " " << l;
+        EXPECT_FALSE(torch::equal(is.k, was.k));
+      }
+  }
+}
+
+TEST(Evaluation, SmallKeysScoreAlmostAsPlainOnes) {
+  const torch::NoGradGuard constant;
+  const Written written(0);
+  const StreamMemory& memory = *written.memory;
+  const Questions questions;
+  const Tensor queries = torch::randn({4, 5, written.model.memory.d_r});
+  const auto scores = [&](RowFormat rows) {
+    return stored_scores(memory, 1, rows, queries, questions.askers.to(torch::kFloat32), questions.streams);
+  };
+  const Tensor plain = scores(RowFormat::plain), small = scores(RowFormat::int8);
+  EXPECT_EQ(plain.sizes(), (std::vector<std::int64_t>{4, memory.stored()}));
+  EXPECT_LT((plain - small).abs().max().item<double>(), 0.02);
+  EXPECT_FALSE(torch::equal(plain, small));
+  EXPECT_TRUE(torch::equal(small, scores(RowFormat::int4)));  // the same keys
 }
 
 TEST(Evaluation, EveryRowIsCountedOnce) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/small_rows.h"
 #include "mplus/train/processes/processes.h"
 #include "mplus/train/retriever/vote_scores.h"
 
@@ -54,6 +55,23 @@ TEST(TrainGpu, RmsNorm) {
       return rms_norm(x[0], weight.to(x[0].device(), at_least_float(x[0].scalar_type())), 1e-5f);
     });
   }
+}
+
+// Not close: the same bits, which small_rows_test.cpp holds to core's.
+TEST(TrainGpu, SmallRows) {
+  NEEDS_GPU();
+  torch::manual_seed(2);
+  for (const std::int64_t n : {5, 64, 192, 200})
+    for (const double size : {1.0, 1e-30, 1e30}) {
+      const Tensor rows = size * torch::randn({500, n});
+      for (const RowFormat format : {RowFormat::int8, RowFormat::int4})
+        EXPECT_TRUE(torch::equal(through_small_vectors(rows.to(torch::kCUDA), format).to(torch::kCPU),
+                                 through_small_vectors(rows, format)))
+            << n << " " << size;
+      const SmallKeys gpu = small_keys(rows.to(torch::kCUDA)), cpu = small_keys(rows);
+      EXPECT_TRUE(torch::equal(gpu.codes.to(torch::kCPU), cpu.codes));
+      EXPECT_TRUE(torch::equal(gpu.scales.to(torch::kCPU), cpu.scales));
+    }
 }
 
 TEST(TrainGpu, Swiglu) {

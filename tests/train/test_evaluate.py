@@ -24,8 +24,10 @@ class SameAsTheEngine(Evaluation):
         return subprocess.run([TRAINER, "evaluate", "plan.jsonl", "-m", self.base, "--delta", self.delta, "--device", "cpu", *options],
                               cwd=self.folder, capture_output=True, timeout=TIMEOUT, env=self.environment | {"OMP_NUM_THREADS": "1"})
 
-    def both(self, task, *options, columns=COLUMNS):
+    def both(self, task, *options, columns=COLUMNS, rows="plain"):
         """The same run by engine and trainer: sample by key, each."""
+        if rows != "plain":
+            options += ("--memory-dtype", rows)
         engine, = self.evaluate(*options, "--columns", columns, task=task, report="engine")["runs"]
         self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", "--force", task=task, report="unused"))
         parts = ["1/1"] if columns is COLUMNS else ["1/2", "2/2"]
@@ -33,11 +35,11 @@ class SameAsTheEngine(Evaluation):
         for part in parts:
             file = f"answers-{part[0]}.jsonl"
             files += ["--answers", file]
-            done = self.trainer("--out", file, "--streams", "2", "--at-once", "5", "--columns", columns, "--part", part)
+            done = self.trainer("--out", file, "--streams", "2", "--at-once", "5", "--columns", columns, "--part", part, "--rows", rows)
             self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         trainer, = self.evaluate(*options, *files, task=task, report="trainer")["runs"]
         self.assertEqual(engine["name"], trainer["name"])
-        self.assertEqual(trainer["run"]["model"]["numerics"], "torch-cpu-float32")
+        self.assertEqual(trainer["run"]["model"]["numerics"], "torch-cpu-float32" + ("" if rows == "plain" else f"-{rows}.1"))
         samples = [{s["key"]: s for s in run["samples"]} for run in (engine, trainer)]
         self.assertEqual({k for k, s in samples[0].items() if s.get("applicable", True)}, set(samples[1]))
         return samples
@@ -150,6 +152,27 @@ class SameAsTheEngine(Evaluation):
             self.assertEqual({len(s["recalled_layers"]) for s in trainer.values() if "recalled_layers" in s}, {1})
             for report in ("engine", "trainer"):
                 shutil.rmtree(self.folder / report)
+
+    def test_rows_in_few_bits(self):
+        columns = "mplus,per-layer,words-recall,hybrid,reread,oracle-recall"
+        options = ("mixed", "--samples", "6", "--distances", "0,3,12", "--lengths", "4k")
+        answers = {}
+        for rows in ("int8", "int4"):
+            engine, trainer = self.both(*options, columns=columns, rows=rows)
+            self.check(engine, trainer)
+            answers[rows] = {key: sample.get("output") for key, sample in engine.items()}
+            for report in ("engine", "trainer"):
+                shutil.rmtree(self.folder / report)
+        self.assertNotEqual(answers["int8"], answers["int4"])
+        # Side by side on the same memories: what each gives alone.
+        for names in ("plain,int4,int8,int4", "int8"):
+            done = self.trainer("--out", "side.jsonl", "--columns", "hybrid", "--rows", names)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+
+        def lines(name):
+            return sorted((self.folder / name).read_text().splitlines()[1:])
+        self.assertEqual(lines("side.jsonl"), lines("side.int8.jsonl"))
+        self.assertNotEqual(lines("side.plain.jsonl"), lines("side.int4.jsonl"))
 
     def test_a_part_of_a_plan(self):
         for part in ("0/2", "3/2", "1/0", "1/2x", "x", "1"):

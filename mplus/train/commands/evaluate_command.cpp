@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -10,6 +11,27 @@
 #include "mplus/train/run/failure.h"
 
 namespace mplus::train {
+namespace {
+
+// What is wrong with it; empty: nothing.
+std::string read_part(const std::string& text, EvaluateOptions& options) {
+  std::size_t used = 0;
+  const bool read =
+      std::sscanf(text.c_str(), "%" SCNd64 "/%" SCNd64 "%zn", &options.part, &options.parts, &used) == 2;
+  const bool right = read && used == text.size() && 1 <= options.part && options.part <= options.parts;
+  return right ? "" : "expected I/N with 1 ≤ I ≤ N, such as 2/4";
+}
+
+std::vector<RowFormat> formats_of(const std::vector<std::string>& names) {
+  std::vector<RowFormat> formats;
+  for (const std::string& name : names) {
+    const RowFormat format = row_format_from_name(name).value();
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
+  }
+  return formats;
+}
+
+}  // namespace
 
 int evaluate_command(int argc, char** argv, const std::atomic<bool>& stop) {
   CLI::App app{
@@ -45,17 +67,20 @@ int evaluate_command(int argc, char** argv, const std::atomic<bool>& stop) {
   app.add_option("--at-once", options.at_once, "questions read in one pass; default: as suits the device")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
+  std::vector<std::string> rows{"plain"};
+  app.add_option("--rows", rows,
+                 "how long-term rows are kept: plain, int8, int4; of several, FILE.jsonl becomes "
+                 "FILE.int8.jsonl and so on")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::IsMember({"plain", "int8", "int4"}));
   std::string part;
   app.add_option("--part", part, "only a share of the plan's memories, such as 2/4")
       ->type_name("I/N")
-      ->check([&](const std::string& text) {
-        std::size_t used = 0;
-        const bool read = std::sscanf(text.c_str(), "%" SCNd64 "/%" SCNd64 "%zn", &options.part,
-                                      &options.parts, &used) == 2;
-        const bool right = read && used == text.size() && 1 <= options.part && options.part <= options.parts;
-        return right ? std::string() : "expected I/N with 1 ≤ I ≤ N, such as 2/4";
-      });
+      ->check([&](const std::string& text) { return read_part(text, options); });
   CLI11_PARSE(app, argc, argv);
+  options.rows = formats_of(rows);
   files.command = "mplus-train";
   for (int i = 0; i < argc; ++i) files.command.append(" ").append(argv[i]);
   try {

@@ -1,19 +1,17 @@
 #include "mplus/train/evaluation/evaluate.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <span>
 
-#include "mplus/core/drops.h"
 #include "mplus/core/error.h"
 #include "mplus/train/evaluation/attempts.h"
 #include "mplus/train/evaluation/batch.h"
+#include "mplus/train/evaluation/planned_streams.h"
 #include "mplus/train/gpu/upload.h"
 #include "mplus/train/model/recall.h"
-#include "mplus/train/model/write_pass.h"
 
 namespace mplus::train {
 namespace {
@@ -24,20 +22,30 @@ std::string key(std::size_t memory, const std::string& column, std::int64_t writ
   return fmt::format("{}/{}/{}/{}", memory, column, written, id);
 }
 
-// Memories that are written side by side.
+// One way of keeping long-term rows: who reads them so, and who answers.
+struct Keeping {
+  RowFormat rows;
+  const Reader& reader;
+  AnswerQueue& queue;
+};
+
+bool keeps_small(const std::vector<Keeping>& keepings) {
+  return std::any_of(keepings.begin(), keepings.end(),
+                     [](const Keeping& keeping) { return keeping.rows != RowFormat::plain; });
+}
+
+// Memories that are written side by side, once for all ways of keeping their rows: writing does not see them.
 class StreamGroup {
  public:
   StreamGroup(const Model& model, const EvaluationPlan& plan, std::size_t first, std::size_t count,
-              const std::vector<std::string>& columns, const Reader& reader, AnswerQueue& queue)
+              const std::vector<std::string>& columns, const std::vector<Keeping>& keepings)
       : model_(model),
         columns_(columns),
         first_(first),
         memories_(std::span(plan.memories).subspan(first, count)),
         plan_(plan),
-        reader_(reader),
-        queue_(queue),
-        writing_(merge(model, Adapter::write)),
-        memory_(model, static_cast<std::int64_t>(count), capacity()) {
+        keepings_(keepings),
+        streams_(model, memories_, keeps_small(keepings)) {
     for (std::size_t m = 0; m < count; ++m)
       for (const PlannedAsk& ask : memories_[m].asks)
         due_[ask.updates].push_back({static_cast<std::int64_t>(m), first + m, &memories_[m], &ask});
@@ -61,54 +69,25 @@ class StreamGroup {
       }
       for (std::vector<Waiting>* questions : {&plain, &behind_text}) {
         if (questions->empty()) continue;
-        const Fronts fronts = reader_.plain_fronts(std::ssize(*questions));
-        queue_.add(fronts, std::move(*questions));
+        for (const Keeping& keeping : keepings_)
+          keeping.queue.add(keeping.reader.plain_fronts(std::ssize(*questions)), *questions);
       }
     }
   }
 
-  // Update u of every stream. One that has ended writes its last chunk again: nobody asks it any more, and
-  // all streams keep as many rows.
-  void write(std::int64_t u) {
-    std::map<std::size_t, std::vector<std::int64_t>> by_length;
-    const auto chunk = [&](std::int64_t s) -> const Ids& {
-      const std::vector<Ids>& updates = memories_[static_cast<std::size_t>(s)].updates;
-      return updates[std::min(static_cast<std::size_t>(u), updates.size() - 1)];
-    };
-    const std::int64_t S = std::ssize(memories_);
-    for (std::int64_t s = 0; s < S; ++s) by_length[chunk(s).size()].push_back(s);
-    std::vector<std::vector<Tensor>> parts(static_cast<std::size_t>(model_.memory_layers()));
-    std::vector<std::int64_t> order;
-    for (const auto& [length, streams] : by_length) {
-      Ids tokens;
-      for (const std::int64_t s : streams) tokens.insert(tokens.end(), chunk(s).begin(), chunk(s).end());
-      const std::int64_t B = std::ssize(streams);
-      const Tensor ids = upload(tokens, {B, static_cast<std::int64_t>(length)}, torch::kInt32, device());
-      const auto rows = write_pass(model_, writing_, memory_, ids.to(torch::kInt64),
-                                   upload(streams, {B}, torch::kInt64, device()));
-      for (std::size_t l = 0; l < rows.size(); ++l) parts[l].push_back(rows[l]);
-      order.insert(order.end(), streams.begin(), streams.end());
-    }
-    std::vector<std::int64_t> place(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-      place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-    const Tensor back = upload(place, {S}, torch::kInt64, device());
-    std::vector<Tensor> rows;
-    for (const std::vector<Tensor>& part : parts) rows.push_back(torch::cat(part, 0).index_select(0, back));
-    memory_.update(model_, rows, drops(u, rows.front().size(1)));
-  }
+  void write(std::int64_t u) { streams_.write(u); }
 
   void ask(std::int64_t u) {
     const auto at = due_.find(u);
     if (at == due_.end() || !asks_memory()) return;
-    const ProjectedSlots slots = reader_.slots(memory_);
+    const ProjectedSlots slots = keepings_.front().reader.slots(memory());
     std::vector<Due>& due = at->second;
     const auto asks =
         std::stable_partition(due.begin(), due.end(), [](const Due& d) { return d.question().goes_on(); });
     const auto ask_all = [&](auto begin, auto end, ReadOver over) {
       while (begin != end) {
         const auto next = begin + std::min(end - begin, kSearched);
-        ask_batch(make_batch({begin, next}, memory_.updates(), device()), slots, over);
+        ask_batch(make_batch({begin, next}, memory().updates(), device()), slots, over);
         begin = next;
       }
     };
@@ -118,6 +97,7 @@ class StreamGroup {
 
  private:
   torch::Device device() const { return model_.device(); }
+  const StreamMemory& memory() const { return streams_.memory(); }
   bool wants(std::string_view column) const {
     return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
   }
@@ -125,30 +105,9 @@ class StreamGroup {
     return std::any_of(columns_.begin(), columns_.end(),
                        [](const std::string& c) { return c != "closed-book" && c != "context"; });
   }
-  std::int64_t capacity() const {
-    std::size_t most = 0;
-    for (const PlannedMemory& memory : memories_) most = std::max(most, memory.updates.size());
-    return static_cast<std::int64_t>(most) * model_.memory.K;
-  }
-
-  // What the engine drops, slot for slot: [M, S, drops].
-  Tensor drops(std::int64_t u, std::int64_t written) const {
-    const std::int64_t drop = memory_.drops_for(written), S = std::ssize(memories_);
-    if (drop == 0) return {};
-    const std::int64_t M = model_.memory_layers(), n = memory_.slots();
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(M * S * drop));
-    at::parallel_for(0, M * S, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t layer = model_.memory.drop_per_layer ? model_.memory.layers.layer(i / S) : 0;
-        const auto chosen = choose_drops(memories_[static_cast<std::size_t>(i % S)].seed, layer, u, n, drop);
-        std::copy(chosen.begin(), chosen.end(), slots.begin() + i * drop);
-      }
-    });
-    return upload(slots, {M, S, drop}, torch::kInt64, device());
-  }
-
   // Questions that are asked together, and what is known of all their chunks.
   struct AskedBatch {
+    const Keeping& keeping;
     const Batch& batch;
     const ProjectedSlots& slots;
     ReadOver over;
@@ -171,41 +130,56 @@ class StreamGroup {
     for (std::size_t i = 0; i < attempts.most; ++i) {
       const TakenRows taken = asked.search.take(attempts.at(i, device()), torch::ones_like(chunks.chosen),
                                                 chunks.by_score, ChunkSearch::From::everything);
-      add(asked, column, reader_.chosen_fronts(memory_, b.streams, taken), chunks.ranking, i, &attempts);
+      add(asked, column, asked.keeping.reader.chosen_fronts(memory(), b.streams, taken), chunks.ranking, i,
+          &attempts);
     }
   }
 
   void add_by_order(const AskedBatch& asked, const std::string& column, const ChunkOrder& chunks) {
     if (!wants(column)) return;
     using From = ChunkSearch::From;
-    if (asked.over == ReadOver::attempts && memory_.stored() > 0 && column != "reread")
+    if (asked.over == ReadOver::attempts && memory().stored() > 0 && column != "reread")
       return add_attempts(asked, column, chunks);
     const bool alone = asked.over != ReadOver::everything;
     const Batch& b = asked.batch;
     const TakenRows taken = asked.search.take(chunks.order, chunks.chosen, chunks.by_score,
                                               alone ? From::everything : From::store);
     const auto rows = [&](std::int64_t l, const Tensor&) { return taken[static_cast<std::size_t>(l)]; };
+    const Reader& reader = asked.keeping.reader;
     add(asked, column,
-        alone && !taken.empty() ? reader_.chosen_fronts(memory_, b.streams, taken)
-                                : reader_.recall_fronts(memory_, asked.slots, b.streams, rows, nullptr),
+        alone && !taken.empty() ? reader.chosen_fronts(memory(), b.streams, taken)
+                                : reader.recall_fronts(memory(), asked.slots, b.streams, rows, nullptr),
         chunks.ranking);
   }
 
   void add_by_rows(const AskedBatch& asked, const std::string& column, const ChooseRows& choose,
                    const Windows* windows) {
     if (!wants(column)) return;
-    const Batch& b = asked.batch;
-    add(asked, column, reader_.recall_fronts(memory_, asked.slots, b.streams, choose, windows), {});
+    const Tensor& streams = asked.batch.streams;
+    add(asked, column, asked.keeping.reader.recall_fronts(memory(), asked.slots, streams, choose, windows),
+        {});
   }
 
   void ask_batch(const Batch& b, const ProjectedSlots& slots, ReadOver over) {
-    const Fronts short_term = reader_.memory_fronts(slots, b.streams);
+    const Reader& reader = keepings_.front().reader;
+    const Fronts short_term = reader.memory_fronts(slots, b.streams);
     std::vector<Tensor> normed;
-    reader_.read(short_term, b.asking.tokens, &normed);
-    const ChunkSearch search(model_, memory_, normed, b.askers, b.streams);
-    normed.clear();
-    const AskedBatch asked{b, slots, over, search, right_shares(model_, b, search)};
-    if (wants("stm")) add(asked, "stm", {short_term, {}}, {});
+    reader.read(short_term, b.asking.tokens, &normed);
+    for (const bool small : {false, true}) {  // small rows of any kind have the same keys
+      std::optional<ChunkSearch> search;
+      for (const Keeping& keeping : keepings_) {
+        if ((keeping.rows != RowFormat::plain) != small) continue;
+        if (!search) search.emplace(model_, memory(), normed, b.askers, b.streams, keeping.rows);
+        const AskedBatch asked{keeping, b, slots, over, *search, right_shares(model_, b, *search)};
+        if (wants("stm")) add(asked, "stm", {short_term, {}}, {});
+        ask_columns(asked);
+      }
+    }
+  }
+
+  void ask_columns(const AskedBatch& asked) {
+    const Batch& b = asked.batch;
+    const ChunkSearch& search = asked.search;
     const double margin = model_.memory.recall.margin;
     const auto by_votes = [&](const std::string& column, const ChunkVotes& votes, const Tensor& ranking,
                               bool by_score) {
@@ -220,7 +194,7 @@ class StreamGroup {
     const Tensor total = with_words(all, b.words).order();
     const ChunkVotes both = with_words(votes, b.words);
     if (model_.memory.recall.rule == RecallRule::consensus) by_votes("mplus", votes, all.order(), true);
-    else add_by_rows(asked, "mplus", per_layer(b), &b.asking);
+    else add_by_rows(asked, "mplus", per_layer(asked), &b.asking);
     by_votes("words-recall", words_alone(votes), words_alone(all).order(), false);
     by_votes("hybrid", both, total, true);
     by_votes("reread", both, total, true);
@@ -229,26 +203,26 @@ class StreamGroup {
                   votes.leaders(margin).logical_or(b.gold > 0).sum(1),
                   votes.behind(),
                   {}});
-    add_by_rows(asked, "per-layer", per_layer(b), &b.asking);
+    add_by_rows(asked, "per-layer", per_layer(asked), &b.asking);
     const auto drawn = [&](std::int64_t, const Tensor&) { return ChosenRows{random_rows(b)}; };
     add_by_rows(asked, "random-recall", drawn, nullptr);
   }
 
   // The paper's rule: each layer the rows its own queries score best.
-  ChooseRows per_layer(const Batch& b) const {
+  ChooseRows per_layer(const AskedBatch& asked) const {
     return [&](std::int64_t l, const Tensor& normed) {
-      const StreamMemory::LongTerm& store = memory_.long_term(l);
+      const Batch& b = asked.batch;
       const Tensor queries = project(model_.query, l, normed).to(torch::kFloat32);
-      const Tensor keys = store.key.view().index_select(0, b.streams).to(torch::kFloat32);
-      const Tensor scores = recall_scores(queries, keys, b.askers);
-      return ChosenRows{best_rows(scores, store.birth.view().index_select(0, b.streams), model_.memory.K0)};
+      const Tensor scores = stored_scores(memory(), l, asked.keeping.rows, queries, b.askers, b.streams);
+      const Tensor births = memory().long_term(l).birth.view().index_select(0, b.streams);
+      return ChosenRows{best_rows(scores, births, model_.memory.K0)};
     };
   }
 
   // By torch's own generator: chance, but not the engine's.
   Tensor random_rows(const Batch& b) const {
-    const Tensor lots = torch::rand({std::ssize(b.due), memory_.stored()}, torch::TensorOptions(device()));
-    return std::get<1>(lots.topk(std::min(model_.memory.K0, memory_.stored()), -1));
+    const Tensor lots = torch::rand({std::ssize(b.due), memory().stored()}, torch::TensorOptions(device()));
+    return std::get<1>(lots.topk(std::min(model_.memory.K0, memory().stored()), -1));
   }
 
   // With `attempts` it is one of several reads, of those questions that have so many.
@@ -292,8 +266,9 @@ class StreamGroup {
       rows.push_back(q);
     }
     if (waiting.empty()) return;
-    if (rows.size() == b.due.size()) return queue_.add(fronts, std::move(waiting));
-    queue_.add(select(fronts, upload(rows, {std::ssize(rows)}, torch::kInt64, device())), std::move(waiting));
+    AnswerQueue& queue = asked.keeping.queue;
+    if (rows.size() == b.due.size()) return queue.add(fronts, std::move(waiting));
+    queue.add(select(fronts, upload(rows, {std::ssize(rows)}, torch::kInt64, device())), std::move(waiting));
   }
 
   // The best chunk's text in front of what asks, if the window has room for it.
@@ -317,10 +292,8 @@ class StreamGroup {
   std::size_t first_;
   std::span<const PlannedMemory> memories_;
   const EvaluationPlan& plan_;
-  const Reader& reader_;
-  AnswerQueue& queue_;
-  PassWeights writing_;
-  StreamMemory memory_;
+  const std::vector<Keeping>& keepings_;
+  PlannedStreams streams_;
   std::map<std::int64_t, std::vector<Due>> due_;  // by updates done
 };
 
@@ -334,7 +307,7 @@ const std::vector<std::string>& evaluation_columns() {
 }
 
 void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              const EvaluateOptions& options, AnswerFile& answers) {
+              const EvaluateOptions& options, std::vector<AnswerFile>& answers) {
   const torch::NoGradGuard constant;
   at::manual_seed(0);  // of random recall
   if (model.memory.K != plan.K || !model.memory.has_retriever)
@@ -342,9 +315,17 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
          model.memory.K);
   const std::vector<std::string>& columns = options.columns.empty() ? evaluation_columns() : options.columns;
   const std::int64_t at_once = options.at_once > 0 ? options.at_once : model.device().is_cuda() ? 192 : 16;
-  const Reader reader(model);
-  AnswerQueue queue(reader, plan, tokenizer, model.memory.recall, model.device(),
-                    static_cast<std::size_t>(at_once), answers);
+  MPLUS_CHECK(!answers.empty() && answers.size() == options.rows.size(), "{} files for {} kinds of rows",
+              answers.size(), options.rows.size());
+  std::deque<Reader> readers{Reader(model)};
+  std::deque<AnswerQueue> queues;
+  std::vector<Keeping> keepings;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Reader& reader = readers.emplace_back(readers.front().with_rows(options.rows[i]));
+    queues.emplace_back(reader, plan, tokenizer, model.memory.recall, model.device(),
+                        static_cast<std::size_t>(at_once), answers[i]);
+    keepings.push_back({options.rows[i], reader, queues.back()});
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto share = [&](std::int64_t part) {
     return plan.memories.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(options.parts);
@@ -353,19 +334,20 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   for (std::size_t first = share(options.part - 1); first < end;
        first += static_cast<std::size_t>(options.streams)) {
     const std::size_t count = std::min(end - first, static_cast<std::size_t>(options.streams));
-    StreamGroup group(model, plan, first, count, columns, reader, queue);
+    StreamGroup group(model, plan, first, count, columns, keepings);
     group.ask_fixed();
     for (std::int64_t u = 0; u < group.updates(); ++u) {
       if (options.stop && options.stop->load())
-        fail(ErrorCode::cancelled, "stopped behind {} answers", answers.answers());
+        fail(ErrorCode::cancelled, "stopped behind {} answers", answers.front().answers());
       group.write(u);
       group.ask(u + 1);
       if ((u + 1) % 50 == 0)
         fmt::print(stderr, "{}: memories {} to {} of {}, update {} of {}, {} answers, {:.0f} s\n", plan.name,
-                   first + 1, first + count, plan.memories.size(), u + 1, group.updates(), answers.answers(),
+                   first + 1, first + count, plan.memories.size(), u + 1, group.updates(),
+                   answers.front().answers(),
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    queue.finish();
+    for (AnswerQueue& queue : queues) queue.finish();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mplus/core/row_format.h"
 #include "mplus/train/evaluation/answers.h"
 #include "mplus/train/evaluation/plan.h"
 #include "mplus/train/model/model.h"
@@ -22,14 +23,19 @@ struct EvaluateOptions {
   std::int64_t at_once = 0;          // questions read in one pass; 0: as suits the device
   // Only this share of the plan's memories: part `part` of `parts`, from 1.
   std::int64_t part = 1, parts = 1;
+  // How long-term rows are kept. Of several, all are asked of the same memories, so that answers differ by
+  // them alone.
+  std::vector<RowFormat> rows{RowFormat::plain};
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Throws cancelled when told to stop; the answers so far stay in the file.
+// `answers`: one file for each of options.rows. Throws cancelled when told to stop; the answers so far stay
+// in the files.
 void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              const EvaluateOptions& options, AnswerFile& answers);
+              const EvaluateOptions& options, std::vector<AnswerFile>& answers);
 
-// From files, for the program: loads the model, reads the plan, writes the answers to `out`.
+// From files, for the program: loads the model, reads the plan, writes the answers to `out`; of several kinds
+// of rows to a file for each, out.int8.jsonl for out.jsonl.
 struct EvaluateFiles {
   std::filesystem::path plan, model, delta, out;
   std::string device = "auto";  // "cpu", "cuda"

@@ -9,6 +9,22 @@
 #include "mplus/train/model/files/load.h"
 
 namespace mplus::train {
+namespace {
+
+std::filesystem::path answers_file(const std::filesystem::path& out, const EvaluateOptions& options,
+                                   RowFormat rows) {
+  if (options.rows.size() == 1) return out;
+  return out.parent_path() /
+         fmt::format("{}.{}{}", out.stem().string(), row_format_name(rows), out.extension().string());
+}
+
+// As the engine names its own (Engine::numerics_id).
+std::string numerics_of(const torch::Device& device, RowFormat rows) {
+  const std::string id = device.is_cuda() ? "torch-cuda-bfloat16" : "torch-cpu-float32";
+  return rows == RowFormat::plain ? id : fmt::format("{}-{}.{}", id, row_format_name(rows), kSmallRowVersion);
+}
+
+}  // namespace
 
 void evaluate(const EvaluateFiles& files, const EvaluateOptions& options) {
   const torch::Device device = device_named(files.device);
@@ -17,18 +33,24 @@ void evaluate(const EvaluateFiles& files, const EvaluateOptions& options) {
   const EvaluationPlan plan = read_plan(files.plan, text->tokenizer);
   Model model = load_model({.model = files.model, .delta = files.delta}).model;
   place(model, device, device.is_cuda() ? torch::kBFloat16 : torch::kFloat32);
-  const std::string name = device_name(device);
-  AnswerFile answers(files.out, {{"schema", "mplus-eval-answers"},
-                                 {"version", 1},
-                                 {"plan", plan.name},
-                                 {"model", files.model.filename().string()},
-                                 {"delta", files.delta.filename().string()},
-                                 {"delta_sha256", io::sha256_hex(files.delta)},
-                                 {"numerics", device.is_cuda() ? "torch-cuda-bfloat16" : "torch-cpu-float32"},
-                                 {"machine", {{"cpu", name}, {"threads", at::get_num_threads()}}},
-                                 {"command", files.command}});
+  AnswerJson head{{"schema", "mplus-eval-answers"},
+                  {"version", 1},
+                  {"plan", plan.name},
+                  {"model", files.model.filename().string()},
+                  {"delta", files.delta.filename().string()},
+                  {"delta_sha256", io::sha256_hex(files.delta)},
+                  {"numerics", ""},
+                  {"machine", {{"cpu", device_name(device)}, {"threads", at::get_num_threads()}}},
+                  {"command", files.command}};
+  std::vector<AnswerFile> answers;
+  for (const RowFormat rows : options.rows) {
+    head["numerics"] = numerics_of(device, rows);
+    answers.emplace_back(answers_file(files.out, options, rows), head);
+  }
   evaluate(model, plan, text->tokenizer, options, answers);
-  fmt::print(stderr, "{}: {} answers\n", files.out.string(), answers.answers());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    fmt::print(stderr, "{}: {} answers\n", answers_file(files.out, options, options.rows[i]).string(),
+               answers[i].answers());
 }
 
 }  // namespace mplus::train

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mplus/train/evaluation/kept_rows.h"
 #include "mplus/train/gpu/upload.h"
 
 namespace mplus::train {
@@ -144,9 +145,11 @@ RecallFronts Reader::recall_fronts(const StreamMemory& memory, const ProjectedSl
         {streams.unsqueeze(1), chosen.rows.gather(1, order)});  // [Q, k, d], padding first
     const KeyValue behind = of_streams(slots[index(m)], streams);
     result.fronts.push_back(front(l, rows, chosen.count, &behind));
-    if (windows) x = layer(l, x, see(result.fronts.back(), x.size(1)));
+    if (!windows) continue;
+    keep_rows({{&result.fronts.back(), result.recalled_births.back()}}, rows_);
+    x = layer(l, x, see(result.fronts.back(), x.size(1)));
   }
-  return result;
+  return windows ? result : kept(std::move(result));
 }
 
 RecallFronts Reader::chosen_fronts(const StreamMemory& memory, const Tensor& streams,
@@ -177,7 +180,23 @@ RecallFronts Reader::chosen_fronts(const StreamMemory& memory, const Tensor& str
                               .gather(1, order.unsqueeze(2).expand({-1, -1, memory.short_term(m).size(2)}));
     result.fronts.push_back(front(l, hidden, count, nullptr));
   }
-  return result;
+  return kept(std::move(result));
+}
+
+Reader Reader::with_rows(RowFormat rows) const {
+  Reader other = *this;
+  other.rows_ = rows;
+  return other;
+}
+
+RecallFronts Reader::kept(RecallFronts read) const {
+  std::vector<RecalledRows> layers;
+  for (std::size_t m = 0; m < read.recalled_births.size(); ++m) {
+    const std::int64_t l = model_.memory.layers.layer(static_cast<std::int64_t>(m));
+    layers.push_back({&read.fronts[index(l)], read.recalled_births[m]});
+  }
+  keep_rows(layers, rows_);
+  return read;
 }
 
 FrontRows Reader::front(std::int64_t l, const Tensor& rows, const Tensor& count,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "mplus/core/row_format.h"
 #include "mplus/train/model/decoder_layer.h"
 #include "mplus/train/model/model.h"
 #include "mplus/train/model/read_pass.h"
@@ -54,6 +55,9 @@ class Reader {
         weights_(merge(model, Adapter::read)),
         head_(model.base.head.detach().to(torch::kFloat32)) {}
 
+  // The same reader for long-term rows that are kept so; weights are shared.
+  Reader with_rows(RowFormat rows) const;
+
   // The short-term rows of all streams, for the fronts below; once after each write.
   ProjectedSlots slots(const StreamMemory& memory) const { return project_slots(model_, weights_, memory); }
 
@@ -94,7 +98,8 @@ class Reader {
   KeyValue bos(std::int64_t l, std::int64_t questions) const;
   // [bos ; rows ; behind], padded in front where count says that not all of the rows [Q, k, d] are there.
   FrontRows front(std::int64_t l, const Tensor& rows, const Tensor& count, const KeyValue* behind) const;
-  Tensor logits(const Tensor& hidden) const;  // [n, d] → [n, V], in float32: bfloat16 would make ties
+  RecallFronts kept(RecallFronts read) const;  // rows of the store as they are kept
+  Tensor logits(const Tensor& hidden) const;   // [n, d] → [n, V], in float32: bfloat16 would make ties
   Tensor embed(const Tensor& tokens) const;
   Seen see(const FrontRows& front, std::int64_t room) const;
   // Rows x [Q, T, d] of the windows from their beginning on; or one row each, at places [Q] of the windows.
@@ -103,6 +108,7 @@ class Reader {
   const Model& model_;
   PassWeights weights_;
   Tensor head_;  // [V, d], float32
+  RowFormat rows_ = RowFormat::plain;
 };
 
 }  // namespace mplus::train

@@ -5,6 +5,7 @@
 
 #include "mplus/train/model/decoder_layer.h"
 #include "mplus/train/model/recall.h"
+#include "mplus/train/model/small_rows.h"
 
 namespace mplus::train {
 namespace {
@@ -63,8 +64,18 @@ ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words) {
   return {torch::where(votes.held, total, votes.votes), votes.held};
 }
 
+Tensor stored_scores(const StreamMemory& memory, std::int64_t place, RowFormat rows, const Tensor& queries,
+                     const Tensor& askers, const Tensor& streams) {
+  const StreamMemory::LongTerm& store = memory.long_term(place);
+  const auto of_streams = [&](const GrowingRows& all) { return all.view().index_select(0, streams); };
+  if (rows == RowFormat::plain)
+    return recall_scores(queries, of_streams(store.key).to(torch::kFloat32), askers);
+  return small_recall_scores(queries, {of_streams(store.small_codes), of_streams(store.small_scales)},
+                             askers);
+}
+
 ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
-                         const Tensor& askers, const Tensor& streams)
+                         const Tensor& askers, const Tensor& streams, RowFormat rows)
     : over_everything_(model.memory.recall.over_everything),
       K_(model.memory.K),
       most_(memory.stored() == 0
@@ -83,23 +94,23 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
   for (std::int64_t m = 0; m < M; ++m) {
     const Tensor queries =
         project(model.query, m, normed.at(static_cast<std::size_t>(m))).to(torch::kFloat32);
-    const auto scored = [&](Tensor by_birth, const Tensor& keys, const Tensor& births) {
-      const Tensor scores = recall_scores(queries, keys.index_select(0, streams).to(torch::kFloat32), askers);
+    const auto placed = [&](const Tensor& by_birth, const Tensor& births, const Tensor& scores) {
       return by_birth.scatter(1, births.index_select(0, streams), scores);
     };
     Tensor by_birth =
         torch::full({Q, n * K_}, -std::numeric_limits<float>::infinity(), doubles.dtype(torch::kFloat32));
     if (memory.stored() > 0) {
       const Tensor births = memory.long_term(m).birth.view();  // [S, m]
-      by_birth = scored(by_birth, memory.long_term(m).key.view(), births);
-      const Tensor rows = torch::arange(births.size(1), births.options()).expand_as(births);
-      places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, rows));
+      by_birth = placed(by_birth, births, stored_scores(memory, m, rows, queries, askers, streams));
+      const Tensor places = torch::arange(births.size(1), births.options()).expand_as(births);
+      places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, places));
       const Tensor& recent = memory.births(m);
       const Tensor slots = memory.stored() + torch::arange(recent.size(1), births.options());
       if (over_everything_) places_.back().scatter_(1, recent, slots.expand_as(recent));
     }
     const Tensor slots = rms_norm(memory.short_term(m), model.memory_norm(m), model.config.norm_epsilon);
-    const Tensor everything = scored(by_birth, project(model.key, m, slots), memory.births(m));
+    const Tensor recent_keys = project(model.key, m, slots).index_select(0, streams).to(torch::kFloat32);
+    const Tensor everything = placed(by_birth, memory.births(m), recall_scores(queries, recent_keys, askers));
     const Tensor store_scores = by_birth.view({Q, n, K_}), all_scores = everything.view({Q, n, K_});
     scores_.push_back(over_everything_ ? all_scores : store_scores);
     if (over_everything_) stored_.push_back(store_scores.isfinite());

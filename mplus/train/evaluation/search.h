@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "mplus/core/row_format.h"
 #include "mplus/train/evaluation/reader.h"
 #include "mplus/train/model/model.h"
 #include "mplus/train/model/stream_memory.h"
@@ -32,12 +33,18 @@ using TakenRows = std::vector<ChosenRows>;
 // 1).
 ChunkVotes with_words(const ChunkVotes& votes, const Tensor& words);
 
+// Scores [Q, m] of the store of a layer, by place, for queries [Q, T, d_r] in float32. Rows that are kept in
+// few bits, of either kind, have int8 keys.
+Tensor stored_scores(const StreamMemory& memory, std::int64_t place, RowFormat rows, const Tensor& queries,
+                     const Tensor& askers, const Tensor& streams);
+
 class ChunkSearch {
  public:
   // normed: [M] of [Q, T, d], from a read of the questions without long-term rows; askers [Q, T]; streams
-  // [Q]: the memory each question asks. The memory must outlive it and stay as it is.
+  // [Q]: the memory each question asks; rows: how long-term rows are kept. The memory must outlive it and
+  // stay as it is.
   ChunkSearch(const Model& model, const StreamMemory& memory, const std::vector<Tensor>& normed,
-              const Tensor& askers, const Tensor& streams);
+              const Tensor& askers, const Tensor& streams, RowFormat rows = RowFormat::plain);
 
   const ChunkVotes& everything() const { return everything_; }  // short-term rows, too: what is ranked
   // Rows of each chunk over all layers, [Q, n] in double.

@@ -6,6 +6,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/small_rows.h"
 
 namespace mplus::train {
 
@@ -155,7 +156,15 @@ void StreamMemory::store(const Model& model, std::int64_t m, const Tensor& hidde
   const Tensor normed = rms_norm(hidden, model.memory_norm(m), model.config.norm_epsilon);
   const std::int64_t most = capacity_ + K_;
   rows.hidden.append(hidden, most);
-  if (model.memory.has_retriever) rows.key.append(project(model.key, m, normed), most);
+  if (model.memory.has_retriever) {
+    const Tensor keys = project(model.key, m, normed);
+    rows.key.append(keys, most);
+    if (small_keys_) {
+      const SmallKeys small = small_keys(keys);
+      rows.small_codes.append(small.codes, most);
+      rows.small_scales.append(small.scales, most);
+    }
+  }
   rows.birth.append(birth, most);
   if (rows.birth.rows() <= capacity_) return;
   const Tensor by_birth = torch::argsort(rows.birth.view(), /*stable=*/true, -1, /*descending=*/false);
@@ -163,7 +172,16 @@ void StreamMemory::store(const Model& model, std::int64_t m, const Tensor& hidde
       std::get<0>(by_birth.narrow(1, rows.birth.rows() - capacity_, capacity_).sort(-1));  // in store order
   rows.hidden.keep(youngest);
   if (model.memory.has_retriever) rows.key.keep(youngest);
+  if (rows.small_codes.rows() > 0) {
+    rows.small_codes.keep(youngest);
+    rows.small_scales.keep(youngest);
+  }
   rows.birth.keep(youngest);
+}
+
+void StreamMemory::keep_small_keys() {
+  MPLUS_CHECK(stored() == 0, "{} rows were dropped without small keys", stored());
+  small_keys_ = true;
 }
 
 void StreamMemory::detach() {

@@ -36,12 +36,18 @@ class StreamMemory {
     GrowingRows hidden;  // [B, m, d]
     GrowingRows key;     // [B, m, d_r]
     GrowingRows birth;   // [B, m], int64
+    // The same keys in int8 (small_rows.h), where they are kept as well.
+    GrowingRows small_codes;   // [B, m, d_r]
+    GrowingRows small_scales;  // [B, m]
   };
 
   // Empty. At most `capacity` long-term rows a layer are kept, the youngest; 0: none.
   StreamMemory(const Model& model, std::int64_t streams, std::int64_t capacity);
   // Every stream as the checkpoint brought it.
   StreamMemory(const Model& model, const InitialMemory& initial, std::int64_t streams, std::int64_t capacity);
+
+  // Rows that are dropped from now on keep their retriever keys in int8, too. Before the first drop.
+  void keep_small_keys();
 
   std::int64_t streams() const { return streams_; }
   std::int64_t slots() const { return births_[0].size(1); }           // n, rows in short-term memory
@@ -74,6 +80,7 @@ class StreamMemory {
 
   std::int64_t streams_, K_, N_, capacity_;
   std::int64_t updates_ = 0, tail_rows_ = 0, first_chunk_ = 0;
+  bool small_keys_ = false;
   std::vector<Tensor> short_term_, births_;  // [M]
   std::vector<Tensor>
       tail_;  // [M]: the last rows of short_term_, as they were written: no slice to go back through
