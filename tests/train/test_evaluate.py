@@ -26,8 +26,7 @@ class SameAsTheEngine(Evaluation):
 
     def both(self, task, *options, columns=COLUMNS, rows="plain"):
         """The same run by engine and trainer: sample by key, each."""
-        if rows != "plain":
-            options += ("--memory-dtype", rows)
+        options += ("--memory-dtype", "bf16" if rows == "plain" else rows)
         engine, = self.evaluate(*options, "--columns", columns, task=task, report="engine")["runs"]
         self.run_program(*self.arguments(*options, "--plan", "plan.jsonl", "--force", task=task, report="unused"))
         parts = ["1/1"] if columns is COLUMNS else ["1/2", "2/2"]
