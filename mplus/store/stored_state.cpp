@@ -11,6 +11,9 @@ namespace mplus::store {
 namespace {
 
 constexpr int kMostStates = 2;
+// The state before still uses what was merged, so for a while rows are there twice: at most one in so many,
+// or twice those of an update.
+constexpr std::int64_t kMergedShare = 24;
 
 std::string new_file_name(std::int64_t session) {
   std::random_device random;  // names are never used twice, also not by processes that died
@@ -35,15 +38,17 @@ void check_state_row(const StateRow& row, const std::filesystem::path& path) {
 }
 
 // Small segments in files, which short sessions leave, are written again together with what comes behind
-// them, while that is not much more work than writing the new rows: each row is rewritten a few times at
-// most.
+// them, while that is not much more work than writing the new rows, each row a few times at most, and a small
+// part of all rows: a session that was written in many pieces is hardly larger than one written at once.
 std::size_t StoredSession::with_small_neighbours(std::size_t first, std::size_t end) const {
   const auto& segments = session_->memory().long_term().segments();
-  std::int64_t rows = 0;
+  std::int64_t rows = 0, all = 0;
   for (std::size_t s = first; s < end; ++s) rows += most_rows(segments[s]);
+  for (const memory::SegmentUse& use : segments) all += most_rows(use);
+  const std::int64_t most = std::min(kSegmentRows, std::max(2 * engine_->layout().K, all / kMergedShare));
   while (first > 0) {
     const std::int64_t before = most_rows(segments[first - 1]);
-    if (before > 2 * rows || before + rows > kSegmentRows) break;
+    if (before > 2 * rows || before + rows > most) break;
     if (segments[first - 1].segment->format() != segments[end - 1].segment->format()) break;
     rows += before;
     --first;
