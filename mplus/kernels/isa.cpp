@@ -44,7 +44,8 @@ namespace {
 
 // Part of every numerics id: raise it when a change alters any result's bits.
 constexpr int kExactVersion = 1;
-constexpr int kFastVersion = 2;  // 2: both int8 terms of an activation in one integer
+// 2: both int8 terms of an activation in one integer; 3: bf16 for batches where there are instructions for it
+constexpr int kFastVersion = 3;
 
 std::vector<const Table*> runnable() {
   std::vector<const Table*> tables;
@@ -58,8 +59,9 @@ std::vector<const Table*> runnable() {
   if (has_avx512) tables.push_back(&avx512vnni::kTable);
   if (has_avx2) tables.push_back(&avx2::kTable);
 #elif defined(MPLUS_KERNELS_ARM)
+  constexpr unsigned long kMatrices = HWCAP2_I8MM | HWCAP2_BF16;
   const bool has_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-  if (has_dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) tables.push_back(&neon_i8mm::kTable);
+  if (has_dot && (getauxval(AT_HWCAP2) & kMatrices) == kMatrices) tables.push_back(&neon_i8mm::kTable);
   tables.push_back(&neon::kTable);
 #endif
   tables.push_back(&portable::kTable);

@@ -188,11 +188,14 @@ void hand_over(Workspace& w, std::span<const Share> shares) {
 
 void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink) {
   const io::ModelConfig& c = w.weights().config;
-  const PassKind kind{adapter, kernels::Rows::few};
   std::int64_t rows = 0;
   const std::span<const Share> shares = stack_rows(w, batch, rows);
   if (rows == 0) return;
   prepare(w, shares, rows);
+  // Prompts are computed in one way, whatever stands beside them; tokens that are alone in a pass in the most
+  // exact one.
+  const bool prompts = std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.T > 1; });
+  const PassKind kind{adapter, prompts ? kernels::Rows::batched : kernels::Rows::few};
   const bool all_scout =
       std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scout != nullptr; });
 

@@ -34,8 +34,24 @@ double block_error(double largest) {
   return step < 0x1p-120 ? largest : step * (0.5 + 16256.0 * 4.0 * kEpsilon);
 }
 
-std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
+// How products are made: in f32, of activations as integers, or of both factors in bf16.
+enum class Path { f32, i8, bf16 };
+constexpr double kBf16 = 0x1p-8;        // half a step of x and of w, relative to their product
+constexpr double kSmallest = 0x1p-125;  // what is smaller may count as zero there
+
+Path path_of(const Queue& queue, DType dtype, std::int64_t inputs, Rows rows) {
+  if (queue.numerics() == Numerics::exact || !meets_integers(dtype, inputs)) return Path::f32;
+  return rows == Rows::batched && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
+}
+
+std::vector<double> activation_errors(const float* x, std::int64_t inputs, Path path) {
   std::vector<double> errors(static_cast<std::size_t>(inputs));
+  if (path == Path::f32) return errors;
+  if (path == Path::bf16) {
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      errors[i] = kBf16 * std::abs(static_cast<double>(x[i])) + kSmallest;
+    return errors;
+  }
   for (std::int64_t b = 0; b < inputs; b += 32) {
     double largest = 0.0;
     for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
@@ -47,11 +63,12 @@ std::vector<double> activation_errors(const float* x, std::int64_t inputs) {
 }
 
 // A chain of n fused or separate f32 operations errs by at most (n + 2) * epsilon * Σ|terms|, plus, in fast
-// numerics, Σ |w| * (error of x). Types with a minimum sum scale * q and it apart there: |scale * q| +
-// |minimum| can be larger than |w|; both are below the block's bound used here.
+// numerics, Σ |w| * (error of x), where the error of a weight in bf16 counts as one of x. Types with a
+// minimum sum scale * q and it apart there: |scale * q| + |minimum| can be larger than |w|; both are below
+// the block's bound used here.
 void check_row(const Weights& w, const float* x, const float* out, const float* before, float scale,
-               bool integer) {
-  const std::vector<double> errors = activation_errors(x, w.cols);
+               Path path) {
+  const std::vector<double> errors = activation_errors(x, w.cols, path);
   for (std::int64_t o = 0; o < w.rows; ++o) {
     double exact = 0.0, magnitude = 0.0, rounding = 0.0;
     for (std::int64_t i = 0; i < w.cols; ++i) {
@@ -59,8 +76,8 @@ void check_row(const Weights& w, const float* x, const float* out, const float* 
       const auto at = static_cast<double>(x[i]);
       exact += weight * at;
       const double parts = has_minimum(w.dtype) ? 2.0 + std::abs(weight) : std::abs(weight);
-      magnitude += parts * (std::abs(at) + (integer ? errors[static_cast<std::size_t>(i)] : 0.0));
-      if (integer) rounding += std::abs(weight) * errors[static_cast<std::size_t>(i)];
+      magnitude += parts * (std::abs(at) + errors[static_cast<std::size_t>(i)]);
+      rounding += std::abs(weight) * errors[static_cast<std::size_t>(i)];
     }
     const double start = before == nullptr ? 0.0 : static_cast<double>(before[o]);
     const double wanted = start + static_cast<double>(scale) * exact;
@@ -84,11 +101,11 @@ void check_case(Queue& queue, DType dtype, const Case& c, Rows rows, bool accumu
   const cpu::Product product{
       out.data(), &matrix, {.accumulate = accumulate, .scale = scale, .rows = rows}, stride};
   cpu::linear(queue, x.data(), c.T, {&product, 1});
-  const bool integer = queue.numerics() == Numerics::fast && meets_integers(dtype, c.inputs);
+  const Path path = path_of(queue, dtype, c.inputs, rows);
   for (std::int64_t t = 0; t < c.T; ++t) {
     const float* row = out.data() + t * stride;
     check_row(w, x.data() + t * c.inputs, row, accumulate ? before.data() + t * stride : nullptr, scale,
-              integer);
+              path);
     ASSERT_TRUE(same_bits(row + c.outputs, before.data() + t * stride + c.outputs, 3))
         << "wrote past row " << t;
   }
@@ -252,7 +269,7 @@ TEST_P(LinearTest, ZeroAndTinyInputsStayFinite) {
     const std::vector<float> x(32, tiny);
     std::vector<float> out(5, std::numeric_limits<float>::quiet_NaN());
     cpu::linear(queue, out.data(), x.data(), 1, w.matrix());
-    check_row(w, x.data(), out.data(), nullptr, 1.0f, true);
+    check_row(w, x.data(), out.data(), nullptr, 1.0f, Path::i8);
   }
 }
 

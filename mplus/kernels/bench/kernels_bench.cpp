@@ -128,6 +128,8 @@ BENCHMARK_CAPTURE(bench_linear, q4_1_fast, DType::q4_1, Numerics::fast, Rows::fe
 BENCHMARK_CAPTURE(bench_linear, q8_0_exact, DType::q8_0, Numerics::exact, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q8_0_fast, DType::q8_0, Numerics::fast, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q4_k_fast, DType::q4_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_k_batched, DType::q4_k, Numerics::fast, Rows::batched)
+    ->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, q5_k_fast, DType::q5_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, q6_k_fast, DType::q6_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, bf16, DType::bf16, Numerics::fast, Rows::few)->Apply(vector_sizes);

@@ -12,6 +12,10 @@ void batched_i8(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::
                 std::byte* scratch);
 void vector_f32(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 void vector_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
+// Where MPLUS_MATRIX_BF16 is defined.
+void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1);
+void batched_bf16(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                  std::byte* scratch);
 std::size_t batched_f32_scratch(std::int64_t inputs);
 std::size_t batched_i8_scratch(std::int64_t inputs);
 

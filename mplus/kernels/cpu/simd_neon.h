@@ -7,11 +7,17 @@
 #define MPLUS_MATRIX_I8  // products of int8 by matrix instructions: rows of x lie in pairs
 #endif
 
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#define MPLUS_MATRIX_BF16
+#endif
+
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 0;
 inline constexpr int kTileRows = 6;  // of eight, g++ keeps four accumulators in memory
 inline constexpr int kTileRowsI8 = 8;
+inline constexpr int kTileRowsBf16 = 8;
+inline constexpr int kPanelBf16 = 12;
 
 MPLUS_INLINE float32x4_t raw(F v) { return reinterpret_cast<float32x4_t>(v); }
 MPLUS_INLINE int32x4_t raw(I v) { return reinterpret_cast<int32x4_t>(v); }
@@ -68,6 +74,12 @@ MPLUS_INLINE F half_to_float(I h) { return floats(vcvt_f32_f16(vreinterpret_f16_
 MPLUS_INLINE I float_to_half(F v) {
   return ints(vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_f16(vcvt_f16_f32(raw(v))))));
 }
+
+#if defined(MPLUS_MATRIX_BF16)
+MPLUS_INLINE uint16x8_t to_bf16(F a, F b) {
+  return vreinterpretq_u16_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(raw(a)), raw(b)));
+}
+#endif
 
 // Four int8 products into each 32-bit lane.
 MPLUS_INLINE I dot4(I acc, I w, I a) {

@@ -8,6 +8,12 @@ extern const Table kTable = {
     .panel = kPanel,
     .panel_i8 = kLanes,
     .group_i8 = kTileRowsI8,
+#if defined(MPLUS_MATRIX_BF16)
+    .panel_bf16 = kPanelBf16,
+    .group_bf16 = kTileRowsBf16,
+    .round_rows = round_rows,
+    .batched_bf16 = batched_bf16,
+#endif
     .quantise = quantise,
     .batched_f32 = batched_f32,
     .batched_i8 = batched_i8,

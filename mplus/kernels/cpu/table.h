@@ -43,6 +43,7 @@ struct LinearJob {
   float scale = 1.0f;
   bool accumulate = false;
   QuantisedRows quantised;
+  std::uint16_t* rounded = nullptr;  // x in bf16, in whole groups of group_bf16 rows
 };
 
 struct AttendJob {
@@ -66,6 +67,12 @@ struct Table {
   std::int64_t panel;     // outputs (or queries) that a batched f32 item works on
   std::int64_t panel_i8;  // outputs of a batched int8 item
   std::int64_t group_i8;  // rows of x that it takes together
+  // Products of rows rounded to bf16; 0 and null where the instruction set has none.
+  std::int64_t panel_bf16 = 0;
+  std::int64_t group_bf16 = 0;
+  void (*round_rows)(const LinearJob&, std::int64_t t0, std::int64_t t1) = nullptr;  // t0 is even
+  void (*batched_bf16)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                       std::byte* scratch) = nullptr;
 
   // Linear. Batched items pack one panel of weights into scratch and run rows [t0, t1) through it.
   void (*quantise)(const LinearJob&, std::int64_t t0, std::int64_t t1);
