@@ -12,7 +12,8 @@
 namespace mplus::kernels::cuda {
 
 inline constexpr int kFewRowsTile = 16;    // attention_split.cu: rows of a tile, of which there is one
-inline constexpr int kManyRowsTile = 128;  // attention_tile.cu
+inline constexpr int kSomeRowsTile = 64;   // attention_tile.cu: over short caches,
+inline constexpr int kManyRowsTile = 128;  // and over long ones
 inline constexpr int kKeysTile = 64;
 
 struct AttendPlan {
@@ -26,17 +27,18 @@ struct AttendPlan {
   }
 };
 
-// From an item's own sizes alone, so that its bits do not depend on its neighbours.
+// From an item's own sizes alone, so that its bits do not depend on its neighbours. Wanted are two blocks on
+// each of 132 processors: over a short cache by lower tiles, over a long one by splitting it.
 __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache_rows, const Shape& shape) {
-  constexpr int kEnoughUnits = 96, kWantedUnits = 264, kFewKeys = 128,
-                kManyKeys = 512;  // two blocks on each of 132 processors
+  constexpr int kEnoughUnits = 200, kWantedUnits = 264, kShortCache = 2048, kFewKeys = 128, kManyKeys = 512;
   AttendPlan plan;
   plan.rows = static_cast<int>(T * (shape.heads / shape.groups));
+  const int groups = static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
   const bool few = plan.rows <= kFewRowsTile;
-  plan.height = few ? kFewRowsTile : kManyRowsTile;
+  const bool whole = (plan.rows + kManyRowsTile - 1) / kManyRowsTile * groups >= kEnoughUnits;
+  plan.height = few ? kFewRowsTile : whole || rows > kShortCache ? kManyRowsTile : kSomeRowsTile;
   plan.tiles = (plan.rows + plan.height - 1) / plan.height;
-  const int units = plan.tiles * static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
-  const int least = few ? kFewKeys : kManyKeys;
+  const int units = plan.tiles * groups, least = few ? kFewKeys : kManyKeys;
   const int wanted = units >= kEnoughUnits ? 1 : (kWantedUnits + units - 1) / units;
   const int possible = (rows + least - 1) / least;
   const int splits = wanted < possible ? wanted : possible;
@@ -59,7 +61,7 @@ __device__ inline float weight_of(float x, float most) {
   return power_of_two(x - (most == -INFINITY ? 0.0f : most));
 }
 
-void attend_tiles(Stream stream, const AttendItems& items);   // items of many rows
+void attend_tiles(Stream stream, const AttendItems& items);   // of many rows, all in tiles of one height
 void attend_splits(Stream stream, const AttendItems& items);  // of few
 void merge_splits(Stream stream, const AttendItems& items);   // where a plan has several
 

@@ -290,17 +290,18 @@ std::int64_t partial_floats(const AttendItem& item, const Shape& shape) {
 }
 
 void attend_tensor(Stream stream, const AttendItems& items) {
-  AttendItems few{.shape = items.shape}, many{.shape = items.shape};
+  AttendItems few{.shape = items.shape}, some{.shape = items.shape}, many{.shape = items.shape};
   for (int i = 0; i < items.count; ++i) {
     const AttendItem& item = items.list[i];
     if (item.T <= 0) continue;
-    AttendItems& to = plan_of(item.T, item.cache.rows, items.shape).height == kFewRowsTile ? few : many;
+    const int height = plan_of(item.T, item.cache.rows, items.shape).height;
+    AttendItems& to = height == kFewRowsTile ? few : height == kSomeRowsTile ? some : many;
     to.list[to.count++] = item;
   }
   attend_splits(stream, few);
+  attend_tiles(stream, some);
   attend_tiles(stream, many);
-  merge_splits(stream, few);
-  merge_splits(stream, many);
+  for (const AttendItems* list : {&few, &some, &many}) merge_splits(stream, *list);
 }
 
 }  // namespace mplus::kernels::cuda

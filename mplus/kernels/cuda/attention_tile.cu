@@ -1,6 +1,6 @@
-// Attention of many queries: 128 rows (attention.cuh) of a group against 64 keys at a time, scores and sums
-// in registers, keys and values copied into shared memory while the last ones are computed with. A warp has
-// 32 rows, so that what it reads of shared memory serves two matrix instructions.
+// Attention of many queries: 64 or 128 rows (attention.cuh) of a group against 64 keys at a time, scores and
+// sums in registers, keys and values copied into shared memory while the last ones are computed with. A warp
+// has kHalves times 16 rows: with 32, what it reads of shared memory serves two matrix instructions.
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/attention.cuh"
@@ -9,19 +9,20 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr int kWarps = 4, kBlock = kWarps * kWarp, kHalves = 2;  // kHalves: of a warp's rows, 16 each
-constexpr int kNarrow = kKeysTile / 8;                           // columns of 8 keys
+constexpr int kWarps = 4, kBlock = kWarps * kWarp;
+constexpr int kNarrow = kKeysTile / 8;  // columns of 8 keys
 
 // Rows are 16 bytes longer than they need to be: eight of them one below the other lie in different banks.
-template <int E>
+template <int E, int kHalves>
 struct Tiles {
   static constexpr int kStride = E + 8;
-  bf16 q[kManyRowsTile][kStride];
+  static constexpr int kRows = kWarps * 16 * kHalves;
+  bf16 q[kRows][kStride];
   bf16 keys[2][kKeysTile][kStride];
   bf16 values[2][kKeysTile][kStride];
 };
 
-template <int E>
+template <int E, int kHalves>
 struct Running {
   float most[kHalves][2], total[kHalves][2];
   float sums[kHalves][E / 8][4];
@@ -36,18 +37,18 @@ struct Unit {
 };
 
 __device__ int query_of(const Unit& unit, int local) {
-  return min(unit.tile * kManyRowsTile + local, unit.plan.rows - 1) / unit.sharing;
+  return min(unit.tile * unit.plan.height + local, unit.plan.rows - 1) / unit.sharing;
 }
 // The first row of the cache that a row of the tile may not see.
 __device__ int limit_of(const Unit& unit, int local) {
   return static_cast<int>(unit.item->cache.rows - unit.item->T) + 1 + query_of(unit, local);
 }
 
-template <int E>
-__device__ void load_queries(Tiles<E>& tiles, const Unit& unit, std::int64_t heads) {
+template <int E, int kHalves>
+__device__ void load_queries(Tiles<E, kHalves>& tiles, const Unit& unit, std::int64_t heads) {
   const float scale = score_scale(E);
-  for (int at = static_cast<int>(threadIdx.x); at < kManyRowsTile * E / 4; at += kBlock) {
-    const int local = at / (E / 4), i = at % (E / 4) * 4, row = unit.tile * kManyRowsTile + local;
+  for (int at = static_cast<int>(threadIdx.x); at < Tiles<E, kHalves>::kRows * E / 4; at += kBlock) {
+    const int local = at / (E / 4), i = at % (E / 4) * 4, row = unit.tile * unit.plan.height + local;
     uint2 packed{};
     if (row < unit.plan.rows) {
       const std::int64_t head = static_cast<std::int64_t>(row / unit.sharing) * heads +
@@ -61,8 +62,7 @@ __device__ void load_queries(Tiles<E>& tiles, const Unit& unit, std::int64_t hea
 
 // kKeysTile rows of the cache from `first` on, zeros behind its end.
 template <int E>
-__device__ void copy_tile(bf16 (&to)[kKeysTile][Tiles<E>::kStride], const void* from, const Unit& unit,
-                          int first) {
+__device__ void copy_tile(bf16 (&to)[kKeysTile][E + 8], const void* from, const Unit& unit, int first) {
   const bf16* rows = static_cast<const bf16*>(from) + unit.group * unit.item->cache.group_stride;
   const int last = static_cast<int>(unit.item->cache.rows) - 1;
 #pragma unroll
@@ -73,9 +73,9 @@ __device__ void copy_tile(bf16 (&to)[kKeysTile][Tiles<E>::kStride], const void* 
   }
 }
 
-template <int E>
-__device__ void make_scores(float (&scores)[kHalves][kNarrow][4], const Tiles<E>& tiles,
-                            const bf16 (&keys)[kKeysTile][Tiles<E>::kStride]) {
+template <int E, int kHalves>
+__device__ void make_scores(float (&scores)[kHalves][kNarrow][4], const Tiles<E, kHalves>& tiles,
+                            const bf16 (&keys)[kKeysTile][E + 8]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int matrix = lane / 8, line = lane % 8;
 #pragma unroll
@@ -83,7 +83,8 @@ __device__ void make_scores(float (&scores)[kHalves][kNarrow][4], const Tiles<E>
     std::uint32_t a[kHalves][4];
 #pragma unroll
     for (int half = 0; half < kHalves; ++half)
-      load_matrices(a[half], &tiles.q[warp * 32 + half * 16 + matrix % 2 * 8 + line][k + matrix / 2 * 8]);
+      load_matrices(a[half],
+                    &tiles.q[(warp * kHalves + half) * 16 + matrix % 2 * 8 + line][k + matrix / 2 * 8]);
 #pragma unroll
     for (int n = 0; n < kNarrow; n += 2) {
       std::uint32_t b[4];
@@ -98,6 +99,7 @@ __device__ void make_scores(float (&scores)[kHalves][kNarrow][4], const Tiles<E>
 }
 
 // Keys from `first` on that a row may not see count nothing.
+template <int kHalves>
 __device__ void mask(float (&scores)[kHalves][kNarrow][4], const Unit& unit, int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   if (first + kKeysTile <= limit_of(unit, 0)) return;
@@ -105,15 +107,15 @@ __device__ void mask(float (&scores)[kHalves][kNarrow][4], const Unit& unit, int
   for (int half = 0; half < kHalves; ++half)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int limit = limit_of(unit, warp * 32 + half * 16 + i / 2 * 8 + lane / 4);
+      const int limit = limit_of(unit, (warp * kHalves + half) * 16 + i / 2 * 8 + lane / 4);
 #pragma unroll
       for (int n = 0; n < kNarrow; ++n)
         if (first + 8 * n + 2 * (lane % 4) + i % 2 >= limit) scores[half][n][i] = -INFINITY;
     }
 }
 
-template <int E>
-__device__ void weigh(Running<E>& running, float (&scores)[kHalves][kNarrow][4]) {
+template <int E, int kHalves>
+__device__ void weigh(Running<E, kHalves>& running, float (&scores)[kHalves][kNarrow][4]) {
 #pragma unroll
   for (int half = 0; half < kHalves; ++half)
 #pragma unroll
@@ -142,9 +144,9 @@ __device__ void weigh(Running<E>& running, float (&scores)[kHalves][kNarrow][4])
     }
 }
 
-template <int E>
-__device__ void add_values(Running<E>& running, const float (&weights)[kHalves][kNarrow][4],
-                           const bf16 (&values)[kKeysTile][Tiles<E>::kStride]) {
+template <int E, int kHalves>
+__device__ void add_values(Running<E, kHalves>& running, const float (&weights)[kHalves][kNarrow][4],
+                           const bf16 (&values)[kKeysTile][E + 8]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, matrix = lane / 8, line = lane % 8;
 #pragma unroll
   for (int k = 0; k < kKeysTile / 16; ++k) {
@@ -170,8 +172,8 @@ __device__ void add_values(Running<E>& running, const float (&weights)[kHalves][
 }
 
 // One row's share of the result: to the output where it is whole, otherwise to the unit's partial results.
-template <int E>
-__device__ void finish(Running<E>& running, const Unit& unit, std::int64_t heads) {
+template <int E, int kHalves>
+__device__ void finish(Running<E, kHalves>& running, const Unit& unit, std::int64_t heads) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   float* partial =
       unit.item->partial + unit.plan.unit(unit.group, unit.tile, unit.split) * unit_floats(unit.plan, E);
@@ -182,7 +184,8 @@ __device__ void finish(Running<E>& running, const Unit& unit, std::int64_t heads
       float total = running.total[half][side];
       total += __shfl_xor_sync(kAllLanes, total, 1);
       total += __shfl_xor_sync(kAllLanes, total, 2);
-      const int local = warp * 32 + half * 16 + side * 8 + lane / 4, row = unit.tile * kManyRowsTile + local;
+      const int local = (warp * kHalves + half) * 16 + side * 8 + lane / 4,
+                row = unit.tile * unit.plan.height + local;
       if (row >= unit.plan.rows) continue;
       const bool whole = unit.plan.splits == 1;
       const std::int64_t head = static_cast<std::int64_t>(row / unit.sharing) * heads +
@@ -194,14 +197,14 @@ __device__ void finish(Running<E>& running, const Unit& unit, std::int64_t heads
         *reinterpret_cast<float2*>(to + 8 * n) = {running.sums[half][n][2 * side] * scale,
                                                   running.sums[half][n][2 * side + 1] * scale};
       if (whole || lane % 4 != 0) continue;
-      partial[kManyRowsTile * E + local] = running.most[half][side];
-      partial[kManyRowsTile * (E + 1) + local] = total;
+      partial[Tiles<E, kHalves>::kRows * E + local] = running.most[half][side];
+      partial[Tiles<E, kHalves>::kRows * (E + 1) + local] = total;
     }
 }
 
-template <int E>
-__device__ void run(Tiles<E>& tiles, const Unit& unit, std::int64_t heads) {
-  Running<E> running;
+template <int E, int kHalves>
+__device__ void run(Tiles<E, kHalves>& tiles, const Unit& unit, std::int64_t heads) {
+  Running<E, kHalves> running;
 #pragma unroll
   for (int half = 0; half < kHalves; ++half)
 #pragma unroll
@@ -219,7 +222,7 @@ __device__ void run(Tiles<E>& tiles, const Unit& unit, std::int64_t heads) {
     copy_tile<E>(tiles.values[0], cache.values, unit, unit.begin);
     commit_copies();
   }
-  load_queries<E>(tiles, unit, heads);
+  load_queries<E, kHalves>(tiles, unit, heads);
   int stage = 0;
   for (int first = unit.begin; first < unit.end; first += kKeysTile, stage ^= 1) {
     const bool more = first + kKeysTile < unit.end;
@@ -228,20 +231,20 @@ __device__ void run(Tiles<E>& tiles, const Unit& unit, std::int64_t heads) {
     if (more) copy_tile<E>(tiles.keys[stage ^ 1], cache.keys, unit, first + kKeysTile);
     commit_copies();
     float scores[kHalves][kNarrow][4] = {};
-    make_scores<E>(scores, tiles, tiles.keys[stage]);
-    mask(scores, unit, first);
-    weigh<E>(running, scores);
+    make_scores<E, kHalves>(scores, tiles, tiles.keys[stage]);
+    mask<kHalves>(scores, unit, first);
+    weigh<E, kHalves>(running, scores);
     wait_copies<1>();  // the values have come
     __syncthreads();
     if (more) copy_tile<E>(tiles.values[stage ^ 1], cache.values, unit, first + kKeysTile);
     commit_copies();
-    add_values<E>(running, scores, tiles.values[stage]);
+    add_values<E, kHalves>(running, scores, tiles.values[stage]);
   }
-  finish<E>(running, unit, heads);
+  finish<E, kHalves>(running, unit, heads);
 }
 
 // Grid: tiles, groups · splits, items. Later rows see more: they begin first.
-template <int E>
+template <int E, int kHalves>
 __global__ void __launch_bounds__(kBlock, 2) tile_kernel(const __grid_constant__ AttendItems items) {
   extern __shared__ __align__(16) unsigned char shared[];
   begin_in_turn();
@@ -254,31 +257,35 @@ __global__ void __launch_bounds__(kBlock, 2) tile_kernel(const __grid_constant__
   if (unit.tile < 0 || unit.split >= unit.plan.splits) return;
   unit.sharing = static_cast<int>(items.shape.heads) / groups;
   unit.begin = unit.split * unit.plan.keys;
-  unit.end = min(unit.begin + unit.plan.keys, limit_of(unit, kManyRowsTile - 1));
-  run<E>(*reinterpret_cast<Tiles<E>*>(shared), unit, items.shape.heads);
+  unit.end = min(unit.begin + unit.plan.keys, limit_of(unit, unit.plan.height - 1));
+  run<E, kHalves>(*reinterpret_cast<Tiles<E, kHalves>*>(shared), unit, items.shape.heads);
 }
 
-template <int E>
+template <int E, int kHalves>
 void launch_tiles(Stream stream, const AttendItems& items, const dim3& grid) {
-  cudaFuncSetAttribute(tile_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Tiles<E>));
-  launch(tile_kernel<E>, grid, kBlock, stream, sizeof(Tiles<E>), items);
+  using Shared = Tiles<E, kHalves>;
+  cudaFuncSetAttribute(tile_kernel<E, kHalves>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
+  launch(tile_kernel<E, kHalves>, grid, kBlock, stream, sizeof(Shared), items);
 }
 
 }  // namespace
 
 void attend_tiles(Stream stream, const AttendItems& items) {
-  int tiles = 0, splits = 0;
+  int tiles = 0, splits = 0, height = 0;
   for (int i = 0; i < items.count; ++i) {
     const AttendPlan plan = plan_of(items.list[i].T, items.list[i].cache.rows, items.shape);
     tiles = std::max(tiles, plan.tiles);
     splits = std::max(splits, plan.splits);
+    height = plan.height;
   }
   if (tiles == 0) return;
   const dim3 grid(static_cast<unsigned>(tiles),
                   static_cast<unsigned>(items.shape.groups) * static_cast<unsigned>(splits),
                   static_cast<unsigned>(items.count));
-  if (items.shape.head_size == 64) launch_tiles<64>(stream, items, grid);
-  if (items.shape.head_size == 128) launch_tiles<128>(stream, items, grid);
+  const bool low = height == kSomeRowsTile;
+  if (items.shape.head_size == 64)
+    return low ? launch_tiles<64, 1>(stream, items, grid) : launch_tiles<64, 2>(stream, items, grid);
+  return low ? launch_tiles<128, 1>(stream, items, grid) : launch_tiles<128, 2>(stream, items, grid);
 }
 
 }  // namespace mplus::kernels::cuda

@@ -35,9 +35,15 @@ void copy_here(CudaQueueState& state, const Tensor& out, const ConstTensor& in) 
 
 }  // namespace
 
-CudaQueueState& state_of(Queue& queue) {
+CudaQueueState& state_for_products(Queue& queue) {
   auto& state = static_cast<CudaQueueState&>(queue.state());
   state.memory().use();
+  return state;
+}
+
+CudaQueueState& state_of(Queue& queue) {
+  CudaQueueState& state = state_for_products(queue);
+  state.forget_rounded();
   return state;
 }
 
@@ -75,7 +81,7 @@ void CudaBackend::fill(Queue& queue, Tensor out, float value) const {
 }
 
 void CudaBackend::note_finite(Queue& queue, std::span<const Note> notes) const {
-  CudaQueueState& state = state_of(queue);
+  CudaQueueState& state = state_for_products(queue);
   for (std::size_t first = 0; first < notes.size(); first += Notes::kMost) {
     Notes some;
     for (const auto& [x, number] :
@@ -100,13 +106,22 @@ void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
 }
 
 void CudaBackend::rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const {
-  cuda::rms_norm(state_of(queue).stream(),
-                 {floats(out), floats(x), floats(weight), x.size(0), x.size(1), epsilon});
+  CudaQueueState& state = state_of(queue);
+  RmsNorm job{floats(out), floats(x), floats(weight), x.size(0), x.size(1), epsilon, {}};
+  const bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 &&
+                       reinterpret_cast<std::uintptr_t>(weight.data) % 16 == 0;
+  if (queue.numerics() == Numerics::fast && aligned) job.rounded = state.round_along(out);
+  cuda::rms_norm(state.stream(), job);
   check_launch("norming rows");
 }
 
 void CudaBackend::swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const {
-  cuda::swiglu(state_of(queue).stream(), floats(out), floats(gate), floats(up), out.elements());
+  CudaQueueState& state = state_of(queue);
+  Swiglu job{floats(out), floats(gate), floats(up), out.elements(), {}};
+  const bool aligned = reinterpret_cast<std::uintptr_t>(gate.data) % 16 == 0 &&
+                       reinterpret_cast<std::uintptr_t>(up.data) % 16 == 0;
+  if (queue.numerics() == Numerics::fast && aligned) job.rounded = state.round_along(out);
+  cuda::swiglu(state.stream(), job);
   check_launch("swiglu");
 }
 

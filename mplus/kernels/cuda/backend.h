@@ -51,8 +51,10 @@ class CudaBackend final : public Backend {
   const DeviceMemory* memory_;
 };
 
-// The queue's state, its device chosen for the calling thread.
+// The queue's state, its device chosen for the calling thread. state_for_products(): for operations that
+// leave operands as they are.
 CudaQueueState& state_of(Queue& queue);
+CudaQueueState& state_for_products(Queue& queue);
 
 inline float* floats(const Tensor& x) { return static_cast<float*>(x.data); }
 inline const float* floats(const ConstTensor& x) { return static_cast<const float*>(x.data); }

@@ -24,14 +24,26 @@ __device__ float square_sum(const float* x, std::int64_t d, int first, int step)
   return sum;
 }
 
-__device__ void scale_row(float* out, const float* x, const float* weight, std::int64_t d, float scale,
-                          int first, int step) {
+// Four results as operands, the i-th four of all.
+__device__ void store_rounded(const Rounded& rounded, std::int64_t i, const float4& x) {
+  if (rounded.to == nullptr) return;
+  auto* to = static_cast<uint2*>(rounded.to) + i;
+  if (rounded.dtype == DType::bf16) *to = {pack<bf16>(x.x, x.y), pack<bf16>(x.z, x.w)};
+  else *to = {pack<f16>(x.x, x.y), pack<f16>(x.z, x.w)};
+}
+
+// Row t of the job, by the threads first, first + step, …
+__device__ void scale_row(const RmsNorm& job, std::int64_t t, float scale, int first, int step) {
+  const std::int64_t d = job.d;
+  float* out = job.out + t * d;
+  const float *x = job.x + t * d, *weight = job.weight;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   if (d % 4 == 0 && aligned(out) && aligned(x) && aligned(weight)) {
     for (std::int64_t i = first; i < d / 4; i += step) {
       const float4 v = reinterpret_cast<const float4*>(x)[i], w = reinterpret_cast<const float4*>(weight)[i];
-      reinterpret_cast<float4*>(out)[i] = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z,
-                                           v.w * scale * w.w};
+      const float4 result = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+      reinterpret_cast<float4*>(out)[i] = result;
+      store_rounded(job.rounded, t * (d / 4) + i, result);
     }
     return;
   }
@@ -49,7 +61,7 @@ __global__ void rms_norm_short(RmsNorm job) {
   if (t >= job.T) return;
   const float* x = job.x + t * job.d;
   const float sum = warp_sum(square_sum(x, job.d, lane, kWarp));
-  scale_row(job.out + t * job.d, x, job.weight, job.d, norm_scale(sum, job.d, job.epsilon), lane, kWarp);
+  scale_row(job, t, norm_scale(sum, job.d, job.epsilon), lane, kWarp);
 }
 
 __global__ void rms_norm_long(RmsNorm job) {
@@ -59,21 +71,25 @@ __global__ void rms_norm_long(RmsNorm job) {
   const int thread = static_cast<int>(threadIdx.x), step = static_cast<int>(blockDim.x);
   const float* x = job.x + t * job.d;
   const float sum = block_sum(square_sum(x, job.d, thread, step), shared);
-  scale_row(job.out + t * job.d, x, job.weight, job.d, norm_scale(sum, job.d, job.epsilon), thread, step);
+  scale_row(job, t, norm_scale(sum, job.d, job.epsilon), thread, step);
 }
 
 __device__ float silu_of(float x) { return x / (1.0f + expf(-x)); }
 
-__global__ void swiglu_kernel(float* out, const float* gate, const float* up, std::int64_t n) {
+__global__ void swiglu_kernel(Swiglu job) {
   begin_in_turn();
-  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) out[i] = silu_of(gate[i]) * up[i];
+  for (std::int64_t i = first_of_grid(); i < job.n; i += grid_size())
+    job.out[i] = silu_of(job.gate[i]) * job.up[i];
 }
 
-__global__ void swiglu_quads(float4* out, const float4* gate, const float4* up, std::int64_t n) {
+__global__ void swiglu_quads(Swiglu job) {
   begin_in_turn();
-  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) {
-    const float4 g = gate[i], u = up[i];
-    out[i] = {silu_of(g.x) * u.x, silu_of(g.y) * u.y, silu_of(g.z) * u.z, silu_of(g.w) * u.w};
+  for (std::int64_t i = first_of_grid(); i < job.n / 4; i += grid_size()) {
+    const float4 g = reinterpret_cast<const float4*>(job.gate)[i],
+                 u = reinterpret_cast<const float4*>(job.up)[i];
+    const float4 result = {silu_of(g.x) * u.x, silu_of(g.y) * u.y, silu_of(g.z) * u.z, silu_of(g.w) * u.w};
+    reinterpret_cast<float4*>(job.out)[i] = result;
+    store_rounded(job.rounded, i, result);
   }
 }
 
@@ -137,13 +153,12 @@ void rms_norm(Stream stream, const RmsNorm& job) {
   }
 }
 
-void swiglu(Stream stream, float* out, const float* gate, const float* up, std::int64_t n) {
-  if (n <= 0) return;
+void swiglu(Stream stream, const Swiglu& job) {
+  if (job.n <= 0) return;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  if (n % 4 == 0 && aligned(out) && aligned(gate) && aligned(up))
-    launch(swiglu_quads, blocks_for(n / 4), kThreads, stream, 0, reinterpret_cast<float4*>(out),
-           reinterpret_cast<const float4*>(gate), reinterpret_cast<const float4*>(up), n / 4);
-  else launch(swiglu_kernel, blocks_for(n), kThreads, stream, 0, out, gate, up, n);
+  if (job.n % 4 == 0 && aligned(job.out) && aligned(job.gate) && aligned(job.up))
+    launch(swiglu_quads, blocks_for(job.n / 4), kThreads, stream, 0, job);
+  else launch(swiglu_kernel, blocks_for(job.n), kThreads, stream, 0, job);
 }
 
 void silu(Stream stream, float* x, std::int64_t n) {

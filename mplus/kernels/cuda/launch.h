@@ -42,15 +42,27 @@ void note_finite(Stream stream, std::int32_t* to, const Notes& notes);
 void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n, std::int64_t size_bytes);
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
 
-// elementwise.cu
+// elementwise.cu: results also as operands of the matrix instruction, one behind the other, where `to` is
+// given; bf16 or f16, and a number of elements that is a multiple of four.
+struct Rounded {
+  void* to = nullptr;
+  DType dtype = DType::bf16;
+};
 struct RmsNorm {
   float* out = nullptr;
   const float *x = nullptr, *weight = nullptr;
   std::int64_t T = 0, d = 0;
   float epsilon = 0;
+  Rounded rounded;
 };
 void rms_norm(Stream stream, const RmsNorm& job);
-void swiglu(Stream stream, float* out, const float* gate, const float* up, std::int64_t n);
+struct Swiglu {
+  float* out = nullptr;
+  const float *gate = nullptr, *up = nullptr;
+  std::int64_t n = 0;
+  Rounded rounded;
+};
+void swiglu(Stream stream, const Swiglu& job);
 void silu(Stream stream, float* x, std::int64_t n);
 void add_row(Stream stream, float* x, const float* row, std::int64_t T, std::int64_t d);
 void pooling_shares(Stream stream, float* shares, const Rows2d& x, const float* vector);

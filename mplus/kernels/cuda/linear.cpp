@@ -64,9 +64,10 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
     job.any_neighbours = any_neighbours;
     for (int i = 0; i < products.count; ++i) {
       if (products.list[i].dtype != type) continue;
+      if (!job.x) job.x = state.rounded(products.x, products.T, products.inputs, type);
       if (!job.x) {
         const std::int64_t n = products.T * products.inputs;
-        void* x = state.scratch(Scratch::operand, row_bytes(type, n));
+        void* x = state.room_to_round(n, type);
         round_operand(state.stream(), x, type, products.x, n);
         job.x = x;
       }
@@ -90,6 +91,10 @@ void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows
   if (sorted.tensor.count > 0) linear_tensor(state.stream(), sorted.tensor);
   check_launch("multiplying");
   multiply(state, sorted.library, any_neighbours);
+  for (int i = 0; i < all.count; ++i) {
+    const Product& product = all.list[i];
+    state.forget_rounded(product.out, product.out + (all.T - 1) * product.out_stride + product.outputs);
+  }
 }
 
 // The adapters among outputs, and whether they can be added in one go.
@@ -119,7 +124,7 @@ void CudaBackend::linear(Queue& queue, ConstTensor x, std::span<const LinearOutp
   if (outputs.empty() || x.size(0) == 0) return;
   Products all = products_of(x);
   for (const LinearOutput& output : outputs) add(all, product_of(output.out, *output.w, output.options));
-  run(queue, state_of(queue), all, outputs.front().options.rows);
+  run(queue, state_for_products(queue), all, outputs.front().options.rows);
 }
 
 // With few rows inner halves go with the products, and outer halves are added behind them. With many, both
@@ -131,7 +136,7 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
   Adapters adapters;
   if (queue.numerics() == Numerics::exact || !collect(adapters, outputs, x.size(0), !few))
     return Backend::linear_adapted(queue, x, outputs, rows);
-  CudaQueueState& state = state_of(queue);
+  CudaQueueState& state = state_for_products(queue);
   Products base = products_of(x), inner = base;
   for (const AdaptedOutput& output : outputs) {
     const bool adapted = !output.adapter.a.empty();

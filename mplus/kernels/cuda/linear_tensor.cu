@@ -2,8 +2,10 @@
 // block's: its eight warps share the inputs out, and their sums are added in the order of the warps. The
 // instruction's columns are rows of x, 8 or 16 of them.
 //
-// The sum over inputs may run in any order as long as both operands agree, so a lane takes eight neighbouring
-// inputs at once (16 bytes of a row of w) for two instructions of 16.
+// Many small blocks on a processor keep memory busy, also those of the next product, which ask for their
+// first weights before this one has ended. The sum over inputs may run in any order as long as both operands
+// agree, so a lane takes eight neighbouring inputs at once (16 bytes of a row of w) for two instructions
+// of 16.
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/device.cuh"
@@ -55,21 +57,16 @@ __device__ uint4 load_rounded(const float* x) {
 template <class W, int kN>
 __device__ void multiply(float (&sums)[kN][4], const Weights& w, const float* const (&x)[kN], int step,
                          int end) {
-  uint4 columns[kAhead][kN];
-#pragma unroll
-  for (int u = 0; u < kAhead; ++u)
-#pragma unroll
-    for (int n = 0; n < kN; ++n)
-      columns[u][n] =
-          x[n] != nullptr && step + u < end ? load_rounded<W>(x[n] + (step + u) * kStep) : uint4{};
 #pragma unroll
   for (int u = 0; u < kAhead; ++u) {
     const std::uint32_t first[4] = {w.low[u].x, w.high[u].x, w.low[u].y, w.high[u].y};
     const std::uint32_t second[4] = {w.low[u].z, w.high[u].z, w.low[u].w, w.high[u].w};
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
-      mma<W>(sums[n], first, columns[u][n].x, columns[u][n].y);
-      mma<W>(sums[n], second, columns[u][n].z, columns[u][n].w);
+      const bool inside = x[n] != nullptr && step + u < end;
+      const uint4 column = inside ? load_rounded<W>(x[n] + (step + u) * kStep) : uint4{};
+      mma<W>(sums[n], first, column.x, column.y);
+      mma<W>(sums[n], second, column.z, column.w);
     }
   }
 }
@@ -102,7 +99,8 @@ __device__ void finish(const float (&sums)[kN][4], const Place& place, std::int6
 }
 
 template <class W, int kN>
-__global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_constant__ Products products) {
+__global__ void __launch_bounds__(kWarps* kWarp, kN == 1 ? 3 : 2)
+    tensor_kernel(const __grid_constant__ Products products) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int r = lane / 4, c = lane % 4;
   const Place place = find(products, blockIdx.x);
@@ -112,8 +110,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_cons
   const W* high = w + min(last, place.output + r + 8) * inputs;
   const int steps = static_cast<int>(inputs / kStep), share = (steps + kWarps - 1) / kWarps;
   const int end = min(steps, (warp + 1) * share);
-  Weights now, next;
-  load(now, low, high, warp * share, end);  // weights do not depend on the last kernel
+  Weights weights;
+  load(weights, low, high, warp * share, end);  // they do not depend on the last kernel
   begin_in_turn();
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kN * kColumns;
   const float* x[kN];
@@ -124,9 +122,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_cons
   }
   float sums[kN][4] = {};
   for (int step = warp * share; step < end; step += kAhead) {
-    load(next, low, high, step + kAhead, end);
-    multiply<W, kN>(sums, now, x, step, end);
-    now = next;
+    multiply<W, kN>(sums, weights, x, step, end);
+    load(weights, low, high, step + kAhead, end);
   }
   finish<kN>(sums, place, first_row, products.T);
 }

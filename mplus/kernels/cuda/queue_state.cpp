@@ -46,6 +46,34 @@ void* CudaQueueState::scratch(Scratch purpose, std::size_t size_bytes) {
   return bytes_of(buffer);
 }
 
+Rounded CudaQueueState::round_along(const ConstTensor& x) {
+  constexpr std::int64_t kFewRows = 16;  // products of fewer round as they go
+  forget_rounded();
+  const bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
+  if (x.dimensions != 2 || x.size(0) <= kFewRows || x.size(1) % 8 != 0 || !x.contiguous() || !aligned)
+    return {};
+  const Rounded rounded{room_to_round(x.elements(), operand_type_), operand_type_};
+  operand_ = {static_cast<const float*>(x.data), x.elements(), x.size(1)};
+  return rounded;
+}
+
+const void* CudaQueueState::rounded(const float* x, std::int64_t rows, std::int64_t width, DType type) {
+  const bool known = x == operand_.x && width == operand_.width && rows * width <= operand_.elements;
+  const bool same = type == operand_type_;
+  operand_type_ = type;
+  if (!same) forget_rounded();
+  return known && same ? scratch(Scratch::operand, 0) : nullptr;
+}
+
+void* CudaQueueState::room_to_round(std::int64_t elements, DType type) {
+  forget_rounded();
+  return scratch(Scratch::operand, row_bytes(type, elements));
+}
+
+void CudaQueueState::forget_rounded(const float* begin, const float* end) {
+  if (begin < operand_.x + operand_.elements && operand_.x < end) forget_rounded();
+}
+
 std::byte* CudaQueueState::stage(std::size_t size_bytes) {
   MPLUS_CHECK(size_bytes <= kSlotBytes, "{} bytes at once", size_bytes);
   if (slots_[slot_].filled + aligned(size_bytes) > kSlotBytes) {

@@ -11,6 +11,7 @@
 
 #include "mplus/core/device_buffer.h"
 #include "mplus/kernels/cuda/device_memory.h"
+#include "mplus/kernels/cuda/launch.h"
 #include "mplus/kernels/cuda/matmul.h"
 #include "mplus/kernels/queue.h"
 
@@ -30,6 +31,14 @@ class CudaQueueState final : public QueueState {
   Matmul& matmul() { return matmul_; }
 
   void* scratch(Scratch purpose, std::size_t size_bytes);
+
+  // x[rows, width] as an operand of the matrix instruction, in Scratch::operand: remembered from the
+  // operation that made x until another one may have changed it.
+  Rounded round_along(const ConstTensor& x);  // room for it, filled by the caller; none where it does not pay
+  const void* rounded(const float* x, std::int64_t rows, std::int64_t width, DType type);  // or nullptr
+  void* room_to_round(std::int64_t elements, DType type);  // for another x; the remembered one is lost
+  void forget_rounded() { operand_ = {}; }
+  void forget_rounded(const float* begin, const float* end);  // if it is of what lies there
 
   // Host memory on its way to the device. stage() gives pinned room, at most kSlotBytes, to be filled and
   // sent before the next call; send() copies it to the device. upload() is both, for any size.
@@ -58,8 +67,15 @@ class CudaQueueState final : public QueueState {
 
   std::byte* land(std::size_t size_bytes);  // pinned room until wait()
 
+  struct Operand {
+    const float* x = nullptr;
+    std::int64_t elements = 0, width = 0;
+  };
+
   const DeviceMemory* memory_;
   Matmul matmul_;
+  Operand operand_;
+  DType operand_type_ = DType::bf16;  // what products last asked for
   std::array<Buffer, 6> scratch_;
   std::array<Slot, 4> slots_;
   std::size_t slot_ = 0;

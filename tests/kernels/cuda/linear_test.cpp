@@ -1,7 +1,10 @@
 // Products on the device against the product in double precision, and the law of the write pass.
 #include "mplus/kernels/linear.h"
 
+#include "mplus/kernels/activation.h"
 #include "mplus/kernels/adapter.h"
+#include "mplus/kernels/norm.h"
+#include "mplus/kernels/rows.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {
@@ -233,6 +236,45 @@ TEST_P(CudaAdapted, BatchedBitsDependOnTheRowAlone) {
     const std::vector<float> part = back(out.rows(0, T));
     ASSERT_TRUE(same_bits(part.data(), &whole[index((rows - T) * p.outputs)], T * p.outputs)) << T << " rows";
   }
+}
+
+// What a norm or an activation leaves as an operand is used only while it is of the same values.
+TEST_P(CudaLinear, OperandsFollowTheirTensors) {
+  const std::int64_t T = 40, d = 576, outputs = 96;
+  Random random(15);
+  std::vector<float> w = random.values(outputs * d);
+  const Matrix matrix = weights(w, exact() ? DType::f32 : DType::bf16, outputs, d);
+  const Tensor x = put(random.values(T * d), {T, d}), xn = room(DType::f32, {T, d}),
+               one = put(std::vector<float>(index(d), 1.0f), {d});
+  const Tensor other = put(random.values(T * d), {T, d}), copied = room(DType::f32, {T, d}),
+               out = room(DType::f32, {T, outputs});
+  const auto product = [&](const Tensor& of, std::int64_t rows) {
+    linear(queue(), out.rows(0, rows), of.rows(0, rows), matrix, {.rows = Rows::batched});
+    return back(out.rows(0, rows));
+  };
+  // The same values by another way: a copy has no operand.
+  const auto plain = [&](const Tensor& of, std::int64_t rows) {
+    copy(queue(), copied, of);
+    return product(copied, rows);
+  };
+  const auto norm = [&] { rms_norm(queue(), xn, x, one, 1e-5f); };
+  norm();
+  const std::vector<float> wanted = plain(xn, T);
+  norm();
+  EXPECT_EQ(product(xn, T), wanted);
+  norm();
+  EXPECT_EQ(product(xn, 17), plain(xn, 17));
+  norm();
+  EXPECT_EQ(product(other, T), plain(other, T)) << "another tensor";
+  norm();
+  fill(queue(), xn, 0.5f);
+  EXPECT_EQ(product(xn, T), plain(xn, T)) << "written by another operation";
+  norm();
+  const Tensor over = xn.as_shape({T * d / outputs, outputs});
+  linear(queue(), over.rows(0, T), other, matrix, {.rows = Rows::batched});
+  EXPECT_EQ(product(xn, T), plain(xn, T)) << "written by a product";
+  swiglu(queue(), xn, x, other);
+  EXPECT_EQ(product(xn, T), plain(xn, T));
 }
 
 }  // namespace
