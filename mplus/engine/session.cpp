@@ -148,7 +148,7 @@ Steps<bool> Session::write_rows(std::span<const WindowToken> tokens, Stopping st
   const bool written = co_await Offer{work, stopping.how};
   if (!written) co_return false;
   const auto& done = std::get<Write>(work);
-  memory_.update(done.written->rows.layers(), done.drops);
+  memory_.update(done.written->rows.layers(), done.drops, &engine_->queue().pool());
   if (!injected_drops_.empty()) injected_drops_.erase(injected_drops_.begin());
   co_return true;
 }

@@ -29,6 +29,7 @@ void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
     if (used + most_rows <= last.segment->capacity() && last.segment->format() == layout.long_term &&
         last.segment->claim(last.epoch)) {
       ++last.epoch;
+      last.oldest.resize(last.used.size());  // so that layers may be appended to side by side
       return;
     }
   }

@@ -36,8 +36,8 @@ class LongTermStore {
  public:
   explicit LongTermStore(const Layout& layout);
 
-  // Moves the given rows of a layer's short-term slots into the store; call for every layer, then
-  // enforce_capacity.
+  // Moves the given rows of a layer's short-term slots into the store; call for every layer, in any order or
+  // side by side, then enforce_capacity.
   void begin_append(const Layout& layout, std::int64_t most_rows);
   void append(const Layout& layout, std::int64_t layer, const RowsView& from, const std::int64_t* rows,
               std::int64_t count);

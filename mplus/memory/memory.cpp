@@ -32,7 +32,7 @@ std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
   return std::max<std::int64_t>(0, short_term(layer).n + n - layout_.N);
 }
 
-void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
+void Memory::update(std::span<const NewRows> layers, const Drops* drops, ThreadPool* threads) {
   MPLUS_CHECK(std::ssize(layers) == layout_.remembering_layers(), "{} layers", layers.size());
   const std::int64_t n = layers[0].n;
   MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
@@ -41,21 +41,18 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
   for (const std::int64_t l : layout_.remembering.list(layout_.layers))
     if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
   long_term_.begin_append(layout_, most_drops);
+  const auto one_layer = [&](std::int64_t place, int) {
+    update_layer(layout_.remembering.layer(place), layers[static_cast<std::size_t>(place)], drops);
+  };
+  if (threads) {
+    threads->run(std::ssize(layers), one_layer);
+  } else {
+    for (std::int64_t place = 0; place < std::ssize(layers); ++place) one_layer(place, 0);
+  }
+  long_term_.enforce_capacity(layout_);
   auto tail = std::make_shared<Tail>();
-  const std::int64_t first_birth = updates_ * layout_.K + (layout_.K - n);
-  for (std::int64_t place = 0; place < std::ssize(layers); ++place) {
-    const NewRows& rows = layers[static_cast<std::size_t>(place)];
-    const std::int64_t l = layout_.remembering.layer(place);
-    MPLUS_CHECK(rows.n == n, "layer {}: {} rows, expected {}", l, rows.n, n);
-    if (drops) {
-      drop(l, (*drops)[static_cast<std::size_t>(l)]);
-    } else {
-      const std::int64_t stream = layout_.drop_per_layer ? l : 0;
-      drop(l, choose_drops(seed_, stream, updates_, short_term(l).n, drop_count(l, n)));
-    }
-    auto& slots = slots_[static_cast<std::size_t>(l)];
-    if (slots.use_count() > 1) slots = slots->copy(layout_);
-    slots->append(layout_, rows, first_birth);
+  for (const NewRows& rows : layers) {
+    MPLUS_CHECK(rows.n == n, "{} rows in one layer, {} in another", rows.n, n);
     tail->memory.push_back(rows.hidden_memory);
     tail->layers.push_back(rows.hidden);
     if (!rows.hidden_memory) {
@@ -67,10 +64,22 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops) {
     tail->on_device.push_back(rows.hidden_on_device);
     tail->memory.push_back(rows.device_memory);
   }
-  long_term_.enforce_capacity(layout_);
   tail_ = std::move(tail);
   tail_rows_ = n;
   ++updates_;
+}
+
+// Touches nothing of the other layers.
+void Memory::update_layer(std::int64_t layer, const NewRows& rows, const Drops* drops) {
+  if (drops) {
+    drop(layer, (*drops)[static_cast<std::size_t>(layer)]);
+  } else {
+    const std::int64_t stream = layout_.drop_per_layer ? layer : 0;
+    drop(layer, choose_drops(seed_, stream, updates_, short_term(layer).n, drop_count(layer, rows.n)));
+  }
+  auto& slots = slots_[static_cast<std::size_t>(layer)];
+  if (slots.use_count() > 1) slots = slots->copy(layout_);
+  slots->append(layout_, rows, updates_ * layout_.K + (layout_.K - rows.n));
 }
 
 void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {

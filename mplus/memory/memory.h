@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mplus/core/buffer.h"
+#include "mplus/core/thread_pool.h"
 #include "mplus/memory/long_term.h"
 
 namespace mplus::memory {
@@ -36,8 +37,8 @@ class Memory {
 
   // One update: `layers` holds what the write pass made for each layer that keeps rows, all of n ≤ K. Random
   // slots (or `drops`) make room and move to the long-term store; the rows take the highest births of the
-  // update's block.
-  void update(std::span<const NewRows> layers, const Drops* drops = nullptr);
+  // update's block. With threads, they share the layers; nothing else depends on them.
+  void update(std::span<const NewRows> layers, const Drops* drops = nullptr, ThreadPool* threads = nullptr);
 
   // Rows of these chunks leave short- and long-term memory, and the tail if it is theirs, or others of the
   // same births take their place. Rows written later may carry traces of them.
@@ -65,6 +66,7 @@ class Memory {
   std::size_t size_bytes() const;  // of living rows and tail
 
  private:
+  void update_layer(std::int64_t layer, const NewRows& rows, const Drops* drops);
   void drop(std::int64_t layer, std::span<const std::int64_t> slots);
 
   Layout layout_;

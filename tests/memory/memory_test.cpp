@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -174,6 +175,30 @@ TEST(Memory, ForksGoTheirOwnWay) {
     fork.long_term().for_each(l, [&](RowId id, std::int64_t) {
       expect_rows_say_who_they_are(fork.layout(), l, fork.long_term().rows_of(l, id), id.row);
     });
+  }
+}
+
+// Updates with and without threads, while a fork keeps what there was: the same rows in the same places.
+TEST(Memory, ThreadsChangeNothing) {
+  const Layout layout = small_layout(7);
+  Memory alone(layout, 5), shared(layout, 5);
+  ThreadPool threads(3);
+  for (std::int64_t u = 0; u < 30; ++u) {
+    const Memory fork = shared;
+    const Update update(layout, u, 1 + u % layout.K);
+    alone.update(update.rows);
+    shared.update(update.rows, nullptr, &threads);
+  }
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    const RowsView a = alone.short_term(l), b = shared.short_term(l);
+    ASSERT_EQ(a.n, b.n);
+    EXPECT_TRUE(std::equal(a.birth, a.birth + a.n, b.birth));
+    EXPECT_EQ(std::memcmp(a.k, b.k, static_cast<std::size_t>(a.n) * layout.kv_bytes()), 0);
+    std::vector<std::int64_t> stored, same;
+    alone.long_term().for_each(l, [&](RowId, std::int64_t birth) { stored.push_back(birth); });
+    shared.long_term().for_each(l, [&](RowId, std::int64_t birth) { same.push_back(birth); });
+    EXPECT_EQ(stored, same);
+    EXPECT_GT(stored.size(), 0u);
   }
 }
 
