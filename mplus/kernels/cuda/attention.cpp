@@ -7,6 +7,7 @@
 #include "mplus/kernels/cuda/backend.h"
 #include "mplus/kernels/cuda/check.h"
 #include "mplus/kernels/kv.h"
+#include "mplus/kernels/parallel.h"
 #include "mplus/kernels/rope.h"
 
 namespace mplus::kernels::cuda {
@@ -36,14 +37,17 @@ const std::byte* row_of(const ConstTensor& x, std::int64_t row) {
 
 // Brings `count` rows of host memory to `to`, one behind the other; row(r) says where each begins.
 template <class Row>
-void upload_rows(CudaQueueState& state, std::byte* to, std::int64_t count, std::size_t size_bytes,
-                 const Row& row) {
+void upload_rows(Queue& queue, std::byte* to, std::int64_t count, std::size_t size_bytes, const Row& row) {
+  auto& state = static_cast<CudaQueueState&>(queue.state());
   const auto at_once = static_cast<std::int64_t>(CudaQueueState::kSlotBytes / size_bytes);
   for (std::int64_t first = 0; first < count; first += at_once) {
     const std::int64_t part = std::min(at_once, count - first);
     std::byte* staged = state.stage(static_cast<std::size_t>(part) * size_bytes);
-    for (std::int64_t r = 0; r < part; ++r)
-      std::memcpy(staged + static_cast<std::size_t>(r) * size_bytes, row(first + r), size_bytes);
+    parallel_ranges(
+        queue, part, static_cast<std::int64_t>(size_bytes / 16), [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r)
+            std::memcpy(staged + static_cast<std::size_t>(r) * size_bytes, row(first + r), size_bytes);
+        });
     state.send(to + static_cast<std::size_t>(first) * size_bytes, staged,
                static_cast<std::size_t>(part) * size_bytes);
   }
@@ -51,13 +55,14 @@ void upload_rows(CudaQueueState& state, std::byte* to, std::int64_t count, std::
 
 // Rows of host memory; k(r) and v(r) say where they begin.
 template <class K, class V>
-void append_from_host(CudaQueueState& state, AppendRows& job, const K& k, const V& v) {
+void append_from_host(Queue& queue, AppendRows& job, const K& k, const V& v) {
+  auto& state = static_cast<CudaQueueState&>(queue.state());
   const std::int64_t width = job.shape.groups * job.shape.head_size;
   const std::size_t size_bytes = row_bytes(job.dtype, width),
                     all = static_cast<std::size_t>(job.count) * size_bytes;
   auto* room = static_cast<std::byte*>(state.scratch(Scratch::rows, 2 * all));
-  upload_rows(state, room, job.count, size_bytes, k);
-  upload_rows(state, room + all, job.count, size_bytes, v);
+  upload_rows(queue, room, job.count, size_bytes, k);
+  upload_rows(queue, room + all, job.count, size_bytes, v);
   job.k = room;
   job.v = room + all;
   job.k_stride = job.v_stride = width;
@@ -96,7 +101,7 @@ void CudaBackend::append_rows(Queue& queue, const KvCache& cache, const KvShape&
     cuda::append_rows(state.stream(), job);
   } else {
     append_from_host(
-        state, job, [&](std::int64_t r) { return row_of(rows.k, r); },
+        queue, job, [&](std::int64_t r) { return row_of(rows.k, r); },
         [&](std::int64_t r) { return row_of(rows.v, r); });
   }
   check_launch("appending rows");
@@ -116,7 +121,7 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
     cuda::append_rows(state.stream(), job);
   } else {
     append_from_host(
-        state, job, [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].k, place(r).row); },
+        queue, job, [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].k, place(r).row); },
         [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].v, place(r).row); });
   }
   check_launch("gathering rows");

@@ -71,7 +71,7 @@ void CudaBackend::copy(Queue& queue, Tensor out, ConstTensor in) const {
   CudaQueueState& state = state_of(queue);
   if (on_device(out) && on_device(in)) return copy_here(state, out, in);
   const std::size_t size_bytes = row_bytes(in.dtype, in.elements());
-  on_device(out) ? state.upload(out.data, in.data, size_bytes)
+  on_device(out) ? state.upload(queue.pool(), out.data, in.data, size_bytes)
                  : state.download(out.data, in.data, size_bytes);
 }
 
@@ -99,7 +99,7 @@ void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
   if (ids.empty()) return;
   CudaQueueState& state = state_of(queue);
   void* there = state.scratch(Scratch::places, ids.size_bytes());
-  state.upload(there, ids.data(), ids.size_bytes());
+  state.upload(queue.pool(), there, ids.data(), ids.size_bytes());
   cuda::embed(state.stream(), floats(out), {table.data, table.dtype, table.rows, table.cols, table.cols},
               static_cast<const std::int32_t*>(there), std::ssize(ids));
   check_launch("embedding tokens");

@@ -14,6 +14,19 @@ constexpr int kNoNote = 0x7f;  // of every byte: larger than any number that is 
 
 std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAligned - 1) / kAligned * kAligned; }
 
+// By the threads, where it is worth waking them.
+void copy_bytes(ThreadPool& pool, std::byte* to, const std::byte* from, std::size_t size_bytes) {
+  constexpr std::size_t kPiece = std::size_t{256} << 10;
+  if (size_bytes <= 2 * kPiece) {
+    std::memcpy(to, from, size_bytes);
+    return;
+  }
+  pool.run(static_cast<std::int64_t>((size_bytes + kPiece - 1) / kPiece), [&](std::int64_t piece, int) {
+    const std::size_t begin = static_cast<std::size_t>(piece) * kPiece;
+    std::memcpy(to + begin, from + begin, std::min(kPiece, size_bytes - begin));
+  });
+}
+
 // Memory that tensor() hands out bytes of.
 std::byte* bytes_of(const Buffer& buffer) {
   return static_cast<std::byte*>(buffer.tensor(DType::i8, {0}).data);
@@ -92,13 +105,13 @@ void CudaQueueState::send(void* to, const std::byte* staged, std::size_t size_by
   check(cudaMemcpyAsync(to, staged, size_bytes, cudaMemcpyHostToDevice, stream()), "copying to the device");
 }
 
-void CudaQueueState::upload(void* to, const void* from, std::size_t size_bytes) {
+void CudaQueueState::upload(ThreadPool& pool, void* to, const void* from, std::size_t size_bytes) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   while (size_bytes > 0) {
     const std::size_t part = std::min(size_bytes, kSlotBytes);
     std::byte* room = stage(part);
-    std::memcpy(room, source, part);
+    copy_bytes(pool, room, source, part);
     send(target, room, part);
     source += part;
     target += part;

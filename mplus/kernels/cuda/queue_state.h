@@ -45,7 +45,7 @@ class CudaQueueState final : public QueueState {
   static constexpr std::size_t kSlotBytes = std::size_t{8} << 20;
   std::byte* stage(std::size_t size_bytes);
   void send(void* to, const std::byte* staged, std::size_t size_bytes);
-  void upload(void* to, const void* from, std::size_t size_bytes);
+  void upload(ThreadPool& pool, void* to, const void* from, std::size_t size_bytes);
   // To host memory, where it is after wait(). Pinned memory is written directly.
   void download(void* to, const void* from, std::size_t size_bytes);
   void wait();
