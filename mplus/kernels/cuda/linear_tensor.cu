@@ -16,7 +16,6 @@ namespace mplus::kernels::cuda {
 namespace {
 
 constexpr int kWarps = 8, kTile = 16, kColumns = 8, kStep = 32;  // kStep: inputs of two instructions
-constexpr int kLongShare = 32;                                   // steps of a warp
 constexpr int kAhead = 4;                                        // steps that are loaded together
 
 struct Place {
@@ -113,10 +112,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kN == 1 ? 3 : 2)
   const int end = min(steps, (warp + 1) * share);
   Weights weights;
   load(weights, low, high, warp * share, end);  // they do not depend on the last kernel
-  // Blocks of the next product beside long ones would take their share of a processor too early.
-  const bool is_long = share > kLongShare;
-  if (!is_long) let_next_begin();
-  wait_for_last();
+  begin_in_turn();
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kN * kColumns;
   const float* x[kN];
 #pragma unroll
@@ -129,7 +125,6 @@ __global__ void __launch_bounds__(kWarps* kWarp, kN == 1 ? 3 : 2)
     multiply<W, kN>(sums, weights, x, step, end);
     load(weights, low, high, step + kAhead, end);
   }
-  if (is_long) let_next_begin();
   finish<kN>(sums, place, first_row, products.T);
 }
 
