@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -21,6 +22,21 @@ TEST(Queue, ScratchIsAlignedAndKept) {
   EXPECT_NE(queue.scratch(0, 1000), queue.scratch(1, 1000));
   EXPECT_NE(queue.scratch(0, 1000), queue.shared_scratch(1000));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(queue.scratch(0, 1 << 20)) % 64, 0u);
+}
+
+// In a program with CUDA and in one without, with and without a driver.
+TEST(Queue, ADeviceThatIsNotThereIsAnError) {
+  ThreadPool pool(1);
+  EXPECT_LT(cuda_devices(), 100);
+  try {
+    Queue queue(pool, Numerics::fast, {DeviceKind::cuda, 100});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("cuda:100"), std::string::npos) << message;
+    EXPECT_NE(message.find("use the device cpu"), std::string::npos) << message;
+  }
 }
 
 TEST(Isa, IdsNameTheSetAndTheNumerics) {
