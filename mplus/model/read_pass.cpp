@@ -8,6 +8,7 @@
 #include "mplus/kernels/embedding.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/norm.h"
+#include "mplus/kernels/parallel.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/kernels/transfer.h"
 #include "mplus/model/assemble.h"
@@ -169,18 +170,33 @@ void tap_hidden(Workspace& w, ConstTensor x, std::span<const Share> shares, std:
       s.item->taps->hidden(l, kernels::to_host(w.queue(), x.rows(s.at, s.T)));
 }
 
-// Windows get their rows and scouts their states, once the pass is known to be sound.
+// Windows get their rows and scouts their states, once the pass is known to be sound. A prompt's rows are
+// many: the threads share its layers.
 void hand_over(Workspace& w, std::span<const Share> shares) {
-  auto kept = w.kept.begin();
-  auto asked = w.scouts.begin();
-  for (std::int64_t l = 0; l < w.weights().config.layers; ++l) {
+  const auto layers = w.weights().config.layers;
+  const auto scouting = [](const Share& s) { return s.item->scout != nullptr; };
+  const auto keeping = [](const Share& s) { return window_of(*s.item) != nullptr; };
+  const auto asking = static_cast<std::size_t>(std::count_if(shares.begin(), shares.end(), scouting));
+  const auto windows = static_cast<std::size_t>(std::count_if(shares.begin(), shares.end(), keeping));
+  std::int64_t elements = 0;
+  for (const RowTensors& rows : w.kept) elements += rows.k.elements() + rows.v.elements();
+  for (const Share& s : shares) {
+    if (!keeping(s)) continue;
+    if (s.T == 1) elements = 0;  // a window may grow by it: no thread is to allocate
+    else window_of(*s.item)->reserve(window_of(*s.item)->size() + s.T);
+  }
+  kernels::parallel(w.queue(), windows > 0 ? layers : 0, elements, [&](std::int64_t l, int) {
+    std::size_t at = static_cast<std::size_t>(l) * windows;
     for (const Share& s : shares) {
-      if (s.item->scout) s.item->scout->keep(l, on_host(w, w.outgoing, *asked++), w.weights());
-      memory::WindowRows* window = window_of(*s.item);
-      if (!window) continue;
-      window->append(l, w.outgoing.on_host(kept->k), w.outgoing.on_host(kept->v));
-      ++kept;
+      if (!keeping(s)) continue;
+      const RowTensors& rows = w.kept[at++];
+      window_of(*s.item)->append(l, w.outgoing.on_host(rows.k), w.outgoing.on_host(rows.v));
     }
+  });
+  for (std::int64_t l = 0; l < layers; ++l) {
+    std::size_t at = static_cast<std::size_t>(l) * asking;
+    for (const Share& s : shares)
+      if (scouting(s)) s.item->scout->keep(l, on_host(w, w.outgoing, w.scouts[at++]), w.weights());
   }
 }
 
