@@ -75,7 +75,7 @@ kernels::AttendItem prepare_attention(Workspace& w, const Activations& a, const 
   memory::LayerQueries queries;
   if (tapped || (recalls && !item.scout)) queries = ask_now(w, a, s, l);
   if (tapped) item.taps->queries(l, queries);
-  if (item.scout) w.scouts.push_back(ask(w, w.outgoing, a, s, l));
+  if (item.scout) w.scouts.push_back(ask(w, w.outgoing, a, s, l, Asked::retriever));
   if (!item.cache->assembled()) assemble(w, item, l, queries, adapter);
   append_tokens(w, a, s, l);
   const kernels::KvCache& cache = item.cache->layer(l);
@@ -142,7 +142,7 @@ void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, con
 std::size_t outgoing_bytes(const Workspace& w, const Share& s) {
   const kernels::KvShape shape = w.kv_shape();
   const auto layers = static_cast<std::size_t>(w.weights().config.layers);
-  if (s.item->scout) return layers * scout_bytes(w, scouts_of(*s.item));
+  if (s.item->scout) return layers * scout_bytes(w, scouts_of(*s.item), Asked::retriever);
   const memory::WindowRows* window = window_of(*s.item);
   if (!window) return 0;
   return layers * 2 * kernels::Outgoing::piece_bytes(window->dtype(), s.T * shape.groups * shape.head_size);

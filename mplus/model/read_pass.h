@@ -28,12 +28,12 @@ struct ReadTaps {
   std::function<void(std::int64_t layer, std::span<const float> hidden)> hidden;  // a layer's input, [T, d]
 };
 
-// The scouts' states in every layer, read over [bos | short-term | window | tokens] without long-term rows.
+// The scouts' states in every layer, those of attention aside, read over [bos | short-term | window | tokens]
+// without long-term rows.
 struct ScoutStates {
   void keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights);
 
   std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
-  std::vector<AlignedVector<float>> attention;  // [L] of [T, H·e]
   std::vector<AlignedVector<float>> pool;       // [L] of [T], empty where the weights bring none
   std::vector<memory::LayerQueries> layers;     // views of the above
 };

@@ -11,20 +11,23 @@ bool asks(const Workspace& w, const ReadItem& item, std::int64_t l) {
   return scouts_of(item) > 0 && !w.weights().layers[static_cast<std::size_t>(l)].query.empty();
 }
 
-std::size_t scout_bytes(const Workspace& w, std::int64_t T) {
+std::size_t scout_bytes(const Workspace& w, std::int64_t T, Asked what) {
   const io::ModelConfig& c = w.weights().config;
   const std::int64_t d_r = w.weights().memory ? w.weights().memory->d_r : 0;
   const auto size = [&](std::int64_t width) { return kernels::Outgoing::piece_bytes(DType::f32, T * width); };
-  return size(d_r) + size(c.heads * c.head_size) + size(1);
+  return size(d_r) + size(1) + (what == Asked::retriever ? 0 : size(c.heads * c.head_size));
 }
 
 ScoutTensors ask(Workspace& w, kernels::Outgoing& room, const Activations& a, const ReadShare& s,
-                 std::int64_t l) {
+                 std::int64_t l, Asked what) {
   const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
   const std::int64_t at = s.at + s.item->scouts_begin, T = scouts_of(*s.item);
   const ConstTensor q = a.q.rows(at, T), xn = a.xn.rows(at, T);
-  ScoutTensors asked{.retriever = {}, .attention = room.piece(DType::f32, {T, q.size(1)}), .pool = {}};
-  kernels::copy(w.queue(), asked.attention, q);
+  ScoutTensors asked{.T = T, .retriever = {}, .attention = {}, .pool = {}};
+  if (what == Asked::retriever_and_attention) {
+    asked.attention = room.piece(DType::f32, {T, q.size(1)});
+    kernels::copy(w.queue(), asked.attention, q);
+  }
   if (!asks(w, *s.item, l)) return asked;
   asked.retriever = room.piece(DType::f32, {T, w.weights().memory->d_r});
   retriever_project(w, asked.retriever, xn, layer.query, kernels::Rows::few);
@@ -40,7 +43,7 @@ memory::LayerQueries on_host(const Workspace& w, const kernels::Outgoing& room, 
     return piece.empty() ? nullptr : room.on_host(piece).on_host<float>();
   };
   const io::ModelConfig& c = w.weights().config;
-  return {.T = asked.attention.size(0),
+  return {.T = asked.T,
           .retriever = values(asked.retriever),
           .attention = values(asked.attention),
           .pool = values(asked.pool),
@@ -49,8 +52,8 @@ memory::LayerQueries on_host(const Workspace& w, const kernels::Outgoing& room, 
 }
 
 memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t l) {
-  w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item)));
-  const ScoutTensors asked = ask(w, w.asked, a, s, l);
+  w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item), Asked::retriever_and_attention));
+  const ScoutTensors asked = ask(w, w.asked, a, s, l, Asked::retriever_and_attention);
   w.asked.bring(w.queue());
   end_checks(w);
   w.queue().wait();
@@ -59,8 +62,7 @@ memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare
 
 void ScoutStates::keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights) {
   const auto count = static_cast<std::size_t>(weights.config.layers), l = static_cast<std::size_t>(layer);
-  const std::int64_t width = weights.config.heads * weights.config.head_size;
-  for (auto* states : {&retriever, &attention, &pool}) states->resize(count);
+  for (auto* states : {&retriever, &pool}) states->resize(count);
   layers.resize(count);
   const auto copy = [&](AlignedVector<float>& to, const float* from, std::int64_t size) -> const float* {
     if (!from) return nullptr;
@@ -69,7 +71,6 @@ void ScoutStates::keep(std::int64_t layer, const memory::LayerQueries& queries, 
   };
   layers[l] = queries;
   layers[l].retriever = copy(retriever[l], queries.retriever, weights.memory ? weights.memory->d_r : 0);
-  layers[l].attention = copy(attention[l], queries.attention, width);
   layers[l].pool = copy(pool[l], queries.pool, 1);
 }
 

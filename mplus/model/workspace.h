@@ -29,6 +29,7 @@ struct ReadShare {
 
 // What the scouts of an item ask in a layer; empty where there is none.
 struct ScoutTensors {
+  std::int64_t T = 0;
   Tensor retriever;  // [T, d_r]
   Tensor attention;  // [T, H·e], before RoPE
   Tensor pool;       // [T]
