@@ -149,6 +149,7 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
 }
 
 MemoryType memory_type_of(const std::string& name) {
+  if (name.empty()) return kNewMemory;
   if (name == "f32") return {.dtype = DType::f32};
   return {.long_term = row_format_from_name(name).value_or(RowFormat::plain)};
 }
@@ -161,7 +162,7 @@ void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
   const std::string group = "New memory (an existing file keeps what it was begun with)";
   add_memory_type_option(
       command, options.dtype,
-      "element type of a new memory; int8, int4: of its long-term rows, the rest is bf16; default: bf16")
+      "element type of a new memory; int8, int4: of its long-term rows, the rest is bf16; default: int8")
       ->group(group);
   command
       .add_option("--ltm-capacity", options.ltm_capacity,

@@ -31,7 +31,7 @@ struct MemoryOptions {
   std::string read_over;                // empty: as the delta says
   double words_weight = 1;
   std::vector<std::int64_t> recall_chunks;
-  std::string dtype;         // a name of memory_type_of(); empty: as the file, else bf16
+  std::string dtype;         // a name of memory_type_of(); empty: as the file or session, else kNewMemory
   std::string ltm_capacity;  // empty: as the file, else as the delta says
   bool keep_hidden = false;
 };
@@ -56,7 +56,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
 CLI::Option* add_device_option(CLI::App& command, std::string& device);
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta);
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help);
-// "bf16", "f32"; "int8" and "int4" are bf16 with dropped rows in as many bits.
+// What a memory is begun with unless something else is asked for (docs/results.md, "Small rows").
+inline constexpr MemoryType kNewMemory{.dtype = DType::bf16, .long_term = RowFormat::int8};
+// "bf16", "f32"; "int8" and "int4" are bf16 with dropped rows in as many bits; empty: kNewMemory.
 MemoryType memory_type_of(const std::string& name);
 CLI::Option* add_memory_type_option(CLI::App& command, std::string& name, const std::string& help);
 void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with

@@ -111,10 +111,11 @@ class TinyModelTest(ProgramTest):
     def remember(self, *arguments, **options):
         return self.run_program("remember", *arguments, *self.model, **options)
 
-    def memory(self, *texts, name="memory.safetensors"):
+    def memory(self, *texts, name="memory.safetensors", dtype=None):
         """A memory file that has read these texts."""
+        begun = ("--memory-dtype", dtype) if dtype else ()
         for number, text in enumerate(texts):
-            self.remember(self.file(f"text{number}.txt", text), "--memory", name)
+            self.remember(self.file(f"text{number}.txt", text), "--memory", name, *begun)
         return self.folder / name
 
 

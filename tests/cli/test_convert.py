@@ -130,7 +130,7 @@ class Deltas(ProgramTest):
 
 class Memories(TinyModelTest):
     def test_f32_holds_all_of_bf16(self):
-        memory = self.memory(story(400))
+        memory = self.memory(story(400), dtype="bf16")
         self.report("convert", memory, "wide.safetensors", "--to", "memory", "--dtype", "f32")
         self.report("convert", "wide.safetensors", "back.safetensors", "--to", "memory", "--dtype", "bf16")
         self.assertEqual(memory.read_bytes(), (self.folder / "back.safetensors").read_bytes())
@@ -139,7 +139,7 @@ class Memories(TinyModelTest):
         self.assertEqual(self.report(*ask, memory)["tokens"], self.report(*ask, "wide.safetensors")["tokens"])
 
     def test_long_term_rows_become_small_once(self):
-        memory = self.memory(story(900))
+        memory = self.memory(story(900), dtype="bf16")
         for dtype in ("int8", "int4"):
             self.report("convert", memory, f"{dtype}.safetensors", "--to", "memory", "--dtype", dtype)
             self.assertEqual(self.report("inspect", f"{dtype}.safetensors", "--verify")["element_type"], f"BF16/{dtype}")

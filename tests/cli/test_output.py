@@ -29,7 +29,7 @@ def trouble_for(stream, trouble):
 class Output(SessionTest):
     def prepare(self):
         for number in range(2):
-            self.remember(self.file(f"{number}.txt", story(60, number)), "--session", "s")
+            self.remember(self.file(f"{number}.txt", story(60, number)), "--session", "s", "--memory-dtype", "bf16")
         self.answers(["Where is the lamp?"], "--session", "s")
         self.session("export", "s", "carried.safetensors", *self.model)
         self.file("new.txt", story(70, 5))

@@ -77,7 +77,7 @@ class Modes(Private):
 class Overwriting(SessionTest):
     def setUp(self):
         super().setUp()
-        self.remember(self.file("a.txt", story(60, 1)))
+        self.remember(self.file("a.txt", story(60, 1)), "--memory-dtype", "bf16")  # what can be converted
 
     def writers(self):
         """Commands that make a file, without its name."""

@@ -137,6 +137,11 @@ class Lasting(SessionTest):
             sizes[name] = shown["disk_bytes"]
             self.report("ask", "Where?", "--session", name, *self.model)
             self.assertIn("bit for bit", self.report("session", "verify", name, "--replay", *self.model)["replay"])
+        self.remember(text)
+        self.assertEqual(self.shown()["dtype"], "BF16/int8", "what a new session is begun with")
+        for name in sizes:  # and one that is there keeps what it was begun with
+            self.remember(self.file("b.txt", story(300, 2)), "--session", name)
+            self.assertEqual(self.report("session", "show", name)["dtype"], "BF16" if name == "bf16" else f"BF16/{name}")
         self.assertLess(sizes["int8"], sizes["bf16"])
         self.assertLess(sizes["int4"], sizes["int8"])
         self.assertIn("--memory-dtype", self.error("remember", text, "--session", "int8", "--memory-dtype", "bf16", *self.model))
@@ -359,6 +364,22 @@ class Searching(SessionTest):
         return {name for name, needle in needles.items() if any(needle in hay for hay in haystack)}
 
 
+def births_of(tensor):
+    """As integers, or (small rows) as differences of seven bits a byte."""
+    kind, _, data = tensor
+    if kind != "U8":
+        return struct.unpack(f"<{len(data) // 8}q", data)
+    births, value, shift, birth = [], 0, 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            birth += -((value + 1) // 2) if value % 2 else value // 2
+            births.append(birth)
+            value, shift = 0, 0
+    return births
+
+
 class Forgetting(Searching):
     def rows_of_source(self, source):
         """Keys and values of the chunks a source was written in, as they lie in the files."""
@@ -376,7 +397,7 @@ class Forgetting(Searching):
         for path, prefix in files:
             tensors, _ = read_safetensors(path)
             for layer in range(2):
-                births = integers(tensors[f"{prefix}{layer}.birth"])
+                births = births_of(tensors[f"{prefix}{layer}.birth"])
                 for column in ("k", "v"):
                     data = tensors[f"{prefix}{layer}.{column}"][2]
                     width = len(data) // max(1, len(births))

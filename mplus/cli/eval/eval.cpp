@@ -338,7 +338,7 @@ void add_data_options(CLI::App& command, EvalOptions& options) {
 // How it is written and asked.
 void add_asking_options(CLI::App& command, EvalOptions& options) {
   add_memory_type_option(command, options.memory.dtype,
-                         "element type of the memories; int8, int4: of long-term rows; default: bf16");
+                         "element type of the memories; int8, int4: of long-term rows; default: int8");
   add_choice(command, "--protocol", options.protocol, "one memory for all, or one for each question",
              {"stream", "separate"})
       ->capture_default_str();
