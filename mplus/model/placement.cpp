@@ -170,12 +170,26 @@ std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host
   return placed;
 }
 
+namespace {
+
+// Not if it is one that this program's kernels were not built for.
+bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics) {
+  try {
+    const std::size_t wanted = placed_bytes(host, numerics, device);
+    return kernels::backend_of(device).free_bytes() > wanted + wanted / 2;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) return false;
+    throw;
+  }
+}
+
+}  // namespace
+
 Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics) {
   if (!choice.automatic) return choice.device;
   for (int i = 0; i < kernels::cuda_devices(); ++i) {
     const Device device{DeviceKind::cuda, static_cast<std::int8_t>(i)};
-    const std::size_t wanted = placed_bytes(host, numerics, device);
-    if (kernels::backend_of(device).free_bytes() > wanted + wanted / 2) return device;
+    if (has_room(device, host, numerics)) return device;
   }
   return {};
 }
