@@ -221,7 +221,7 @@ class Study {
   }
 
   memory::Votes votes_on(const Passage& passage) {
-    return memory::vote_over_everything(engine_.context(), session_.memory(), scout_for(passage).layers,
+    return memory::vote_over_everything(engine_.queue(), session_.memory(), scout_for(passage).layers,
                                         engine_.vote_options());
   }
 

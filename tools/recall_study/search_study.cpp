@@ -90,7 +90,7 @@ class MadeStore {
     real_.resize(layers);
     columns_->keys.resize(layers);
     columns_->births.resize(layers);
-    engine.context().pool().run(layout_.layers, [&](std::int64_t l, int) { fill(real, l, seed); });
+    engine.queue().pool().run(layout_.layers, [&](std::int64_t l, int) { fill(real, l, seed); });
     memory::LongTermStore store(layout_);
     const auto rows = std::ssize(columns_->births[0]);
     for (std::int64_t first = 0; first < rows; first += kSegmentRows) {
@@ -114,16 +114,23 @@ class MadeStore {
     std::vector<std::vector<float>> scores(real_.size()), known(real_.size());
     for (std::size_t l = 0; l < real_.size(); ++l) {
       known[l].resize(real_[l].size());
-      kernels::retrieval_scores(engine_.context(), real_[l], known[l].data(), question.layers[l].retriever,
-                                question.layers[l].T, layout_.dtype, layout_.retriever);
+      std::vector<ConstTensor> keys;
+      std::vector<kernels::RowPlace> places;
+      for (const std::byte* key : real_[l]) {
+        places.push_back({keys.size(), 0});
+        keys.push_back(kernels::key_tensor(key, layout_.dtype, 1, layout_.retriever));
+      }
+      kernels::retrieval_scores(engine_.queue(), {known[l].data(), DType::f32, {std::ssize(known[l])}},
+                                question.layers[l].retriever_rows(layout_.retriever),
+                                kernels::KeyGather{keys, places});
     }
     std::vector<memory::LayerScores> layers(real_.size());
-    engine_.context().pool().run(std::ssize(real_), [&](std::int64_t l, int) {
+    engine_.queue().pool().run(std::ssize(real_), [&](std::int64_t l, int) {
       const auto at = static_cast<std::size_t>(l);
       for (const std::int64_t birth : columns_->births[at]) scores[at].push_back(known[at][source(birth)]);
       layers[at] = memory::LayerScores(columns_->births[at], scores[at]);
     });
-    return memory::vote(layers, layout_.K, memory_.updates() - 1, engine_.vote_options(), &engine_.context());
+    return memory::vote(layers, layout_.K, memory_.updates() - 1, engine_.vote_options(), &engine_.queue());
   }
 
  private:
@@ -177,9 +184,9 @@ Searched searched(engine::Engine& engine, const memory::Memory& memory, const Qu
       {.layer_weights = engine.weights().vote_weights});
   Searched result;
   result.seconds = seconds_of([&] {
-    recall->plan(engine.context(), memory, question.layers, nullptr);
+    recall->plan(engine.queue(), memory, question.layers, nullptr);
     for (std::int64_t l = 0; l < engine.layout().layers; ++l)
-      recall->rows(engine.context(), memory, l, question.layers[static_cast<std::size_t>(l)]);
+      recall->rows(engine.queue(), memory, l, question.layers[static_cast<std::size_t>(l)]);
   });
   result.best = best_of(recall->found()->votes);
   return result;
@@ -212,8 +219,8 @@ void compare_searches(engine::Engine& engine, std::span<const memory::Memory* co
     const MadeStore store(engine, real, size / engine.chunk_tokens(), seed);
     const memory::Memory& memory = store.memory();
     const double made_in =
-        seconds_of([&] { memory.long_term().chunk_index(engine.context(), engine.layout()); });
-    const auto index = memory.long_term().chunk_index(engine.context(), engine.layout());
+        seconds_of([&] { memory.long_term().chunk_index(engine.queue(), engine.layout()); });
+    const auto index = memory.long_term().chunk_index(engine.queue(), engine.layout());
     double same = 0, first = 0;
     std::vector<double> exact_seconds, two_level_seconds;
     SearchOptions exactly = study.search, in_two_levels = study.search;
