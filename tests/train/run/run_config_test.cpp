@@ -1,8 +1,10 @@
 // Recipes: those of the project are understood, and a mistake is named.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "mplus/core/error.h"
 #include "mplus/train/run/run_config.h"
@@ -14,7 +16,9 @@ namespace fs = std::filesystem;
 
 class Recipe {
  public:
-  explicit Recipe(const std::string& text) : file_(fs::path(testing::TempDir()) / "recipe.toml") {
+  // Tests run side by side, each in a process of its own.
+  explicit Recipe(const std::string& text)
+      : file_(fs::path(testing::TempDir()) / (std::to_string(getpid()) + "-recipe.toml")) {
     std::ofstream(file_) << text;
   }
   ~Recipe() { fs::remove(file_); }
