@@ -30,6 +30,20 @@ MPLUS_INLINE const std::byte* block_at(const std::byte* row, std::int64_t b) {
   return row + b / (block_elements(kType) / kQuantBlock) * static_cast<std::int64_t>(block_bytes(kType));
 }
 
+// Calls f.template operator()<kType>() for the type of such weights.
+template <class Function>
+MPLUS_INLINE void for_code_type(DType type, const Function& f) {
+  if (type == DType::i8) f.template operator()<DType::i8>();
+  if (type == DType::q8_0) f.template operator()<DType::q8_0>();
+  if (type == DType::q4_0) f.template operator()<DType::q4_0>();
+  if (type == DType::q4_1) f.template operator()<DType::q4_1>();
+  if (type == DType::q5_0) f.template operator()<DType::q5_0>();
+  if (type == DType::q5_1) f.template operator()<DType::q5_1>();
+  if (type == DType::q4_k) f.template operator()<DType::q4_k>();
+  if (type == DType::q5_k) f.template operator()<DType::q5_k>();
+  if (type == DType::q6_k) f.template operator()<DType::q6_k>();
+}
+
 inline constexpr std::int32_t kEveryByte = 0x01010101;
 
 // (c >> from & mask) << to in each byte of vectors of words, signed or not.

@@ -48,18 +48,6 @@ void pack(std::uint16_t* out, const LinearJob& job, std::int64_t row0) {
     pack_lanes<kType>(out + n * kLanes * kColumns, job, min_of<std::int64_t>(row0 + n * kLanes, last));
 }
 
-void pack_panel(std::uint16_t* out, const LinearJob& job, std::int64_t row0) {
-  if (job.dtype == DType::i8) pack<DType::i8>(out, job, row0);
-  if (job.dtype == DType::q8_0) pack<DType::q8_0>(out, job, row0);
-  if (job.dtype == DType::q4_0) pack<DType::q4_0>(out, job, row0);
-  if (job.dtype == DType::q4_1) pack<DType::q4_1>(out, job, row0);
-  if (job.dtype == DType::q5_0) pack<DType::q5_0>(out, job, row0);
-  if (job.dtype == DType::q5_1) pack<DType::q5_1>(out, job, row0);
-  if (job.dtype == DType::q4_k) pack<DType::q4_k>(out, job, row0);
-  if (job.dtype == DType::q5_k) pack<DType::q5_k>(out, job, row0);
-  if (job.dtype == DType::q6_k) pack<DType::q6_k>(out, job, row0);
-}
-
 #define MPLUS_FOUR(acc0, acc1, acc2, acc3, w) \
   "bfmmla v" #acc0 ".4s, v0.8h, v" #w         \
   ".8h\n"                                     \
@@ -149,7 +137,7 @@ void batched_bf16(const LinearJob& job, std::int64_t panel, std::int64_t t0, std
                   std::byte* scratch) {
   auto* packed = reinterpret_cast<std::uint16_t*>(scratch);
   const std::int64_t row0 = panel * kOutputs;
-  pack_panel(packed, job, row0);
+  for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(packed, job, row0); });
   for (std::int64_t t = t0; t < t1; t += kRows) {
     F sums[kOutputs / 2][kRows / 2];
     sum_tile(sums, job.rounded + t * job.inputs, packed, job.inputs / kColumns);

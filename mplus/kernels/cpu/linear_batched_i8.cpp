@@ -57,15 +57,7 @@ void batched_i8(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::
                 std::byte* scratch) {
   auto* packed = reinterpret_cast<LaneCodes*>(scratch);
   const std::int64_t row0 = panel * kLanes;
-  if (job.dtype == DType::i8) run<DType::i8>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q8_0) run<DType::q8_0>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q4_0) run<DType::q4_0>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q4_1) run<DType::q4_1>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q5_0) run<DType::q5_0>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q5_1) run<DType::q5_1>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q4_k) run<DType::q4_k>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q5_k) run<DType::q5_k>(job, row0, t0, t1, packed);
-  if (job.dtype == DType::q6_k) run<DType::q6_k>(job, row0, t0, t1, packed);
+  for_code_type(job.dtype, [&]<DType kType>() { run<kType>(job, row0, t0, t1, packed); });
 }
 
 }  // namespace mplus::kernels::MPLUS_ISA
