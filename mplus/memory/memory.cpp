@@ -37,6 +37,8 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops, ThreadP
   const std::int64_t n = layers[0].n;
   MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
               layout_.N);
+  for (const NewRows& rows : layers)
+    MPLUS_CHECK(rows.n == n, "{} rows in one layer, {} in another", rows.n, n);
   std::int64_t most_drops = 0;  // layers differ once something was forgotten
   for (const std::int64_t l : layout_.remembering.list(layout_.layers))
     if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
@@ -52,7 +54,6 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops, ThreadP
   long_term_.enforce_capacity(layout_);
   auto tail = std::make_shared<Tail>();
   for (const NewRows& rows : layers) {
-    MPLUS_CHECK(rows.n == n, "{} rows in one layer, {} in another", rows.n, n);
     tail->memory.push_back(rows.hidden_memory);
     tail->layers.push_back(rows.hidden);
     if (!rows.hidden_memory) {
