@@ -143,6 +143,17 @@ class Placer {
   std::vector<std::byte> bytes_;
 };
 
+// Not if it is one that this program's kernels were not built for.
+bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics) {
+  try {
+    const std::size_t wanted = placed_bytes(host, numerics, device);
+    return kernels::backend_of(device).free_bytes() > wanted + wanted / 2;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) return false;
+    throw;
+  }
+}
+
 }  // namespace
 
 std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device) {
@@ -169,21 +180,6 @@ std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host
   placed->owners.push_back(std::move(room));
   return placed;
 }
-
-namespace {
-
-// Not if it is one that this program's kernels were not built for.
-bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics) {
-  try {
-    const std::size_t wanted = placed_bytes(host, numerics, device);
-    return kernels::backend_of(device).free_bytes() > wanted + wanted / 2;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::unsupported) return false;
-    throw;
-  }
-}
-
-}  // namespace
 
 Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics) {
   if (!choice.automatic) return choice.device;
