@@ -32,7 +32,8 @@ using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 // A row-major matrix [rows, cols] in any dtype, as it lies in a file. For i8, row_scales[rows] turns a row's
 // integers into values; they lie on the same device. The memory belongs to someone else (a mapped file, a
-// Weights object).
+// Weights object). Interleaved, its rows lie in an order that only the processor's products know
+// (Backend::arrange): row() is of no use then.
 struct Matrix {
   const void* data = nullptr;
   DType dtype = DType::f32;
@@ -40,6 +41,7 @@ struct Matrix {
   std::int64_t cols = 0;
   const float* row_scales = nullptr;
   Device device = {};
+  bool interleaved = false;
 
   std::size_t row_size_bytes() const { return row_bytes(dtype, cols); }
   const void* row(std::int64_t r) const {

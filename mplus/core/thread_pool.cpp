@@ -11,7 +11,7 @@ namespace {
 
 // A decode step runs hundreds of loops of some microseconds each, back to back: a waiting thread looks for a
 // while before it sleeps.
-constexpr int kSpins = 20'000;
+constexpr int kSpins = 200'000;
 
 void relax() {
 #if defined(__x86_64__)

@@ -48,6 +48,11 @@ class Backend {
   virtual DType cache_type(Numerics numerics) const = 0;
   virtual std::string numerics_id(Numerics numerics) const = 0;
 
+  // Weights in the order that products read fastest: the bytes such a copy takes, 0 where they are best left
+  // as they lie; and the copy, which has the bits of w in every product. Of the processor only.
+  virtual std::size_t arranged_bytes(Numerics, const Matrix&) const { return 0; }
+  virtual Matrix arrange(Queue&, std::byte*, const Matrix& w) const { return w; }
+
   // queue.h
   virtual std::unique_ptr<QueueState> make_state() const = 0;
   virtual void wait(Queue&) const = 0;

@@ -8,6 +8,7 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/float16.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 
 namespace mplus::kernels {
@@ -28,12 +29,19 @@ AlignedVector<float> ramp(std::int64_t n) {
   return v;
 }
 
-// Integers of any value, scales of 1/1024: the arithmetic does not care.
-AlignedVector<std::byte> weight_bytes(DType dtype, std::int64_t rows, std::int64_t cols) {
-  AlignedVector<std::byte> bytes(static_cast<std::size_t>(rows) * row_bytes(dtype, cols));
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37) & 0x33);
-  return bytes;
-}
+// Integers of any value, scales of 1/1024: the arithmetic does not care. In pages as large as a model's.
+class WeightBytes {
+ public:
+  WeightBytes(DType dtype, std::int64_t rows, std::int64_t cols)
+      : buffer_(cpu_backend().allocate(static_cast<std::size_t>(rows) * row_bytes(dtype, cols))) {
+    for (std::size_t i = 0; i < size(); ++i) data()[i] = static_cast<std::byte>((i * 37) & 0x33);
+  }
+  std::byte* data() const { return static_cast<std::byte*>(buffer_.tensor(DType::i8, {0}).data); }
+  std::size_t size() const { return buffer_.size_bytes(); }
+
+ private:
+  Buffer buffer_;
+};
 
 void rates(benchmark::State& state, double flops, double read_bytes) {
   const auto runs = static_cast<double>(state.iterations());
@@ -41,19 +49,24 @@ void rates(benchmark::State& state, double flops, double read_bytes) {
   state.counters["GB/s"] = benchmark::Counter(read_bytes * runs * 1e-9, benchmark::Counter::kIsRate);
 }
 
-// Enough copies of the weights that they come from memory, as in a model, where each layer has its own.
+// Enough copies of the weights that they come from memory, as in a model, where each layer has its own. The
+// order of a model's weights is the one they are placed in.
 void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows rows) {
   const std::int64_t T = state.range(0), inputs = state.range(1), outputs = state.range(2);
   const auto size = static_cast<std::int64_t>(row_bytes(dtype, inputs)) * outputs;
-  const std::int64_t copies = T == 1 ? std::max<std::int64_t>(1, 96'000'000 / size) : 1;
-  const auto bytes = weight_bytes(dtype, outputs * copies, inputs);
+  const std::int64_t copies = T <= 16 ? std::max<std::int64_t>(1, 96'000'000 / size) : 1;
+  const WeightBytes bytes(dtype, outputs * copies, inputs);
   const std::vector<float> scales(static_cast<std::size_t>(outputs), 0.01f);
   const auto x = ramp(T * inputs);
   AlignedVector<float> out(static_cast<std::size_t>(T * outputs));
   Queue queue(pool(), numerics);
+  const bool arranged =
+      cpu::arranged_bytes(numerics, {bytes.data(), dtype, outputs, inputs, scales.data()}) > 0 &&
+      std::getenv("MPLUS_BENCH_FILE_ORDER") == nullptr;
   std::int64_t copy = 0;
   for ([[maybe_unused]] auto _ : state) {
-    const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data()};
+    // Bytes of any order will do.
+    const Matrix w{bytes.data() + copy * size, dtype, outputs, inputs, scales.data(), {}, arranged};
     cpu::linear(queue, out.data(), x.data(), T, w, {.rows = rows});
     benchmark::DoNotOptimize(out.data());
     copy = (copy + 1) % copies;
@@ -88,7 +101,7 @@ void bench_attend(benchmark::State& state) {
 void bench_retrieval(benchmark::State& state, DType dtype) {
   const std::int64_t T = state.range(0), n = state.range(1), d_r = 64;
   const auto q = ramp(T * d_r);
-  const auto keys = weight_bytes(dtype, n, d_r);
+  const WeightBytes keys(dtype, n, d_r);
   std::vector<float> scores(static_cast<std::size_t>(n));
   Queue queue(pool(), Numerics::exact);
   for ([[maybe_unused]] auto _ : state) {
@@ -105,6 +118,9 @@ void batch_sizes(benchmark::internal::Benchmark* b) {
 }
 void vector_sizes(benchmark::internal::Benchmark* b) {
   b->Args({1, 576, 576})->Args({1, 576, 1536})->Args({1, 1536, 576})->Args({1, 576, 49152})->UseRealTime();
+}
+void few_sizes(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t T : {1, 2, 4, 8, 16}) b->Args({T, 576, 1536})->UseRealTime();
 }
 void k_quant_sizes(benchmark::internal::Benchmark* b) {  // a 1.5B model's
   for (const std::int64_t T : {1, 8, 256}) b->Args({T, 1536, 8960})->Args({T, 8960, 1536})->UseRealTime();
@@ -127,6 +143,8 @@ BENCHMARK_CAPTURE(bench_linear, q4_1_exact, DType::q4_1, Numerics::exact, Rows::
 BENCHMARK_CAPTURE(bench_linear, q4_1_fast, DType::q4_1, Numerics::fast, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q8_0_exact, DType::q8_0, Numerics::exact, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, q8_0_fast, DType::q8_0, Numerics::fast, Rows::few)->Apply(vector_sizes);
+BENCHMARK_CAPTURE(bench_linear, q4_1_few, DType::q4_1, Numerics::fast, Rows::few)->Apply(few_sizes);
+BENCHMARK_CAPTURE(bench_linear, q8_0_few, DType::q8_0, Numerics::fast, Rows::few)->Apply(few_sizes);
 BENCHMARK_CAPTURE(bench_linear, q4_k_fast, DType::q4_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, q4_k_batched, DType::q4_k, Numerics::fast, Rows::batched)
     ->Apply(k_quant_sizes);

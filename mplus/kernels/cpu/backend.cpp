@@ -2,6 +2,8 @@
 // it calls chooses one.
 #include "mplus/kernels/backend.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -28,6 +30,7 @@ struct CpuState final : QueueState {
 class CpuBackend final : public Backend {
  public:
   Buffer allocate(std::size_t size_bytes) const override {
+    if (size_bytes >= kLarge) return allocate_large(size_bytes);
     const auto release = [](void* data, std::size_t) {
       ::operator delete (data, std::align_val_t{kAlignment});
     };
@@ -40,6 +43,13 @@ class CpuBackend final : public Backend {
   DType weight_type(Numerics, DType file) const override { return file; }
   DType cache_type(Numerics) const override { return DType::f32; }
   std::string numerics_id(Numerics numerics) const override { return isa_numerics_id(numerics); }
+
+  std::size_t arranged_bytes(Numerics numerics, const Matrix& w) const override {
+    return cpu::arranged_bytes(numerics, w);
+  }
+  Matrix arrange(Queue& queue, std::byte* to, const Matrix& w) const override {
+    return cpu::arrange(queue, to, w);
+  }
 
   std::unique_ptr<QueueState> make_state() const override { return std::make_unique<CpuState>(); }
   void wait(Queue&) const override {}
@@ -138,6 +148,19 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // Weights, mostly: in pages of 2 MB where the system has them, which are made and found again much faster.
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  static constexpr std::size_t kLarge = 8 * kHugePage;
+
+  static Buffer allocate_large(std::size_t size_bytes) {
+    void* data = ::operator new (size_bytes, std::align_val_t{kHugePage});
+    ::madvise(data, size_bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // without them it works as well
+    const auto release = [](void* memory, std::size_t) {
+      ::operator delete (memory, std::align_val_t{kHugePage});
+    };
+    return {data, size_bytes, Device(), release};
+  }
+
   static void copy_row(const Tensor& out, const ConstTensor& in) {
     const std::int64_t n = out.elements();
     if (n == 0) return;

@@ -58,63 +58,71 @@ MPLUS_INLINE void add_scaled(PairOf<F>& acc, const PairOf<I>& dots, const PairOf
   acc.outputs23 = fma(to_float(dots.outputs23), scale.outputs23 * row_scales, acc.outputs23);
 }
 
-// One block of all pairs. scales and totals: of the first row; a row's scale and its share of the minimum
-// follow each other.
+// Rows of x from one on, at a block; of a pair scales twice, then shares of the minimum twice.
+struct PairedRows {
+  const std::int8_t* q;
+  const float* scales;
+  const std::int32_t* totals;
+
+  MPLUS_INLINE PairedRows block(std::int64_t b) const {
+    return {q + b * kTerms * kTermStep, scales + b * kTileRowsI8 * 4, totals + b * kTileRowsI8};
+  }
+};
+
+// From row t on, which is even; where the last pair has one row only, what stands in the place of the other
+// is computed and not used.
+MPLUS_INLINE PairedRows paired_rows(const LinearJob& job, std::int64_t t) {
+  const QuantisedRows& x = job.quantised;
+  const std::int64_t before = t / x.group * (job.inputs / 32) * x.group, within = t % x.group;
+  return {x.q + (before * kTerms + within) * 32, x.scales + (before + within) * 4, x.sums + before + within};
+}
+
+// One block of all pairs; x: the rows there.
 template <DType kType, int kPairs>
-MPLUS_INLINE void add_block(PairOf<F> (&sums)[kPairs], const LaneCodes& w, const std::int8_t* x,
-                            const float* scales, const std::int32_t* totals) {
+MPLUS_INLINE void add_block(PairOf<F> (&sums)[kPairs], const LaneCodes& w, const PairedRows& x) {
   constexpr int kFirstHalf = has_half_scales(kType) ? 2 : 4;
-  I words[8];
-  MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = load_in_order(&w.words[k]);
   PairOf<I> dots[kPairs];
-  dot_pairs<0, kFirstHalf>(dots, words, x);
+  dot_pairs<0, kFirstHalf>(dots, w.words, x.q);
   const PairOf<F> scale = for_both_rows(w.scale), second = for_both_rows(w.second);
   MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
-    const float32x4_t both = raw(load(scales + 4 * p));
     if constexpr (code_offset(kType) != 0) {
-      const I rows{totals[2 * p], totals[2 * p], totals[2 * p + 1], totals[2 * p + 1]};
+      const I rows{x.totals[2 * p], x.totals[2 * p], x.totals[2 * p + 1], x.totals[2 * p + 1]};
       const I excess = rows * code_offset(kType);
       dots[p] = {dots[p].outputs01 - excess, dots[p].outputs23 - excess};
     }
-    add_scaled(sums[p], dots[p], scale, floats(vtrn1q_f32(both, both)));
+    add_scaled(sums[p], dots[p], scale, load(x.scales + 8 * p));
     if constexpr (has_minimum(kType)) {
-      const F row_minima = floats(vtrn2q_f32(both, both));
+      const F row_minima = load(x.scales + 8 * p + 4);
       sums[p].outputs01 = fma(second.outputs01, row_minima, sums[p].outputs01);
       sums[p].outputs23 = fma(second.outputs23, row_minima, sums[p].outputs23);
     }
   }
   if constexpr (has_half_scales(kType)) {
-    dot_pairs<2, 4>(dots, words, x);
+    dot_pairs<2, 4>(dots, w.words, x.q);
     MPLUS_UNROLL for (int p = 0; p < kPairs; ++p) {
-      const float32x4_t both = raw(load(scales + 4 * p));
-      add_scaled(sums[p], dots[p], second, floats(vtrn1q_f32(both, both)));
+      add_scaled(sums[p], dots[p], second, load(x.scales + 8 * p));
     }
   }
 }
 
-// M rows from t on against one panel: acc[m] are the sums of row t + m, before the job's scale. t is even;
-// where the last pair has one row only, what stands in the place of the other is computed and not used.
+// Of a pair's two rows the one with number m.
+MPLUS_INLINE F row_of(const PairOf<F>& sums, int m) {
+  const auto a = reinterpret_cast<float64x2_t>(sums.outputs01);
+  const auto b = reinterpret_cast<float64x2_t>(sums.outputs23);
+  return reinterpret_cast<F>(m == 0 ? vzip1q_f64(a, b) : vzip2q_f64(a, b));
+}
+
+// M rows from t on against one panel: acc[m] are the sums of row t + m, before the job's scale.
 template <int M, DType kType>
 MPLUS_INLINE void sum_rows(F (&acc)[M], const LinearJob& job, const LaneCodes* w, std::int64_t t) {
-  constexpr int kPairs = (M + 1) / 2;
-  const QuantisedRows& x = job.quantised;
-  const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t before = t / x.group * blocks * x.group, within = t % x.group;
-  const std::int8_t* q = x.q + (before * kTerms + within) * 32;
-  const float* scales = x.scales + (before + within) * 2;
-  const std::int32_t* totals = x.sums + before + within;
-  PairOf<F> sums[kPairs];
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    add_block<kType>(sums, w[b], q, scales, totals);
-    q += kTerms * kTermStep;
-    scales += kTileRowsI8 * 2;
-    totals += kTileRowsI8;
+  const PairedRows x = paired_rows(job, t);
+  PairOf<F> sums[(M + 1) / 2];
+  for (std::int64_t b = 0; b < job.inputs / 32; ++b) {
+    LaneCodes codes = w[b];
+    MPLUS_UNROLL for (int k = 0; k < 8; ++k) codes.words[k] = load_in_order(&w[b].words[k]);
+    add_block<kType>(sums, codes, x.block(b));
   }
-  MPLUS_UNROLL for (int m = 0; m < M; ++m) {
-    const auto a = reinterpret_cast<float64x2_t>(sums[m / 2].outputs01);
-    const auto b = reinterpret_cast<float64x2_t>(sums[m / 2].outputs23);
-    acc[m] = reinterpret_cast<F>(m % 2 == 0 ? vzip1q_f64(a, b) : vzip2q_f64(a, b));
-  }
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) acc[m] = row_of(sums[m / 2], m % 2);
 }
 
 }  // namespace mplus::kernels::MPLUS_ISA

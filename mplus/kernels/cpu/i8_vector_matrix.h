@@ -23,39 +23,60 @@ MPLUS_INLINE I dot_outputs(const I (&words)[8], const std::int8_t* x) {
   return (first << kTermBits) + second;
 }
 
+// acc += block b of x with four outputs.
+template <DType kType>
+MPLUS_INLINE void add_block(F& acc, const QuantisedRows& x, std::int64_t b, const LaneCodes& w) {
+  const std::int8_t* q = x.q + b * kTerms * 32;
+  const float scale = x.scales[2 * b];
+  if constexpr (has_half_scales(kType)) {
+    acc = fma(to_float(dot_outputs<0, 2>(w.words, q)), w.scale * scale, acc);
+    acc = fma(to_float(dot_outputs<2, 4>(w.words, q)), w.second * scale, acc);
+    return;
+  }
+  I dots = dot_outputs<0, 4>(w.words, q);
+  if constexpr (code_offset(kType) != 0) dots = dots - splat(x.sums[b]) * code_offset(kType);
+  acc = fma(to_float(dots), w.scale * scale, acc);
+  if constexpr (has_minimum(kType)) acc = fma(w.second, splat(x.scales[2 * b + 1]), acc);
+}
+
+MPLUS_INLINE void put_outputs(const LinearJob& job, float* out, F sum, std::int64_t valid) {
+  const F value = sum * job.scale;
+  if (valid >= kLanes) {
+    store(out, job.accumulate ? load(out) + value : value);
+  } else {
+    store_partial(out, job.accumulate ? load_partial(out, valid) + value : value, valid);
+  }
+}
+
+// Weights in the order of a file.
 template <DType kType>
 MPLUS_INLINE void vector_rows(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
   constexpr std::int64_t kBytes = stored_bytes(kType) * kQuantBlock / stored_elements(kType);
   constexpr std::int64_t kEvery = kBytes > 40 ? 1 : kBytes > 24 ? 2 : 3;  // blocks in a cache line, about
-  const QuantisedRows& x = job.quantised;
   for (std::int64_t row = row0; row < row1; row += kLanes) {
     const LaneRows rows = lane_rows(job, row, row1);
     F acc{};
-    const auto add_block = [&](std::int64_t b, const LaneCodes& w) {
+    for_lane_blocks<kType, Order::pairs>(rows, job.inputs, [&](std::int64_t b, const LaneCodes& w) {
       if (b % kEvery == 0) MPLUS_UNROLL for (int r = 0; r < kLanes; ++r) {
           prefetch(rows.base + rows.offsets[r] + b * kBytes);
         }
-      const std::int8_t* q = x.q + b * kTerms * 32;
-      const float scale = x.scales[2 * b];
-      if constexpr (has_half_scales(kType)) {
-        acc = fma(to_float(dot_outputs<0, 2>(w.words, q)), w.scale * scale, acc);
-        acc = fma(to_float(dot_outputs<2, 4>(w.words, q)), w.second * scale, acc);
-        return;
-      }
-      I dots = dot_outputs<0, 4>(w.words, q);
-      if constexpr (code_offset(kType) != 0) dots = dots - splat(x.sums[b]) * code_offset(kType);
-      acc = fma(to_float(dots), w.scale * scale, acc);
-      if constexpr (has_minimum(kType)) acc = fma(w.second, splat(x.scales[2 * b + 1]), acc);
-    };
-    for_lane_blocks<kType, Order::pairs>(rows, job.inputs, add_block);
-    float* out = job.out + row;
-    const std::int64_t valid = row1 - row;
-    const F value = acc * job.scale;
-    if (valid >= kLanes) {
-      store(out, job.accumulate ? load(out) + value : value);
-    } else {
-      store_partial(out, job.accumulate ? load_partial(out, valid) + value : value, valid);
-    }
+      add_block<kType>(acc, job.quantised, b, w);
+    });
+    put_outputs(job, job.out + row, acc, row1 - row);
+  }
+}
+
+// Interleaved weights: one stream, which the processor follows best alone; two groups of outputs at once are
+// slower, and so is asking for what comes next.
+template <DType kType>
+MPLUS_INLINE void interleaved_vector_rows(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
+  const QuantisedRows x = job.quantised;
+  for (std::int64_t row = row0; row < row1; row += kLanes) {
+    F acc{};
+    for_lane_blocks<kType, Order::pairs>(
+        interleaved_rows(job, row, row1), job.inputs,
+        [&](std::int64_t b, const LaneCodes& w) { add_block<kType>(acc, x, b, w); });
+    put_outputs(job, job.out + row, acc, row1 - row);
   }
 }
 

@@ -16,6 +16,9 @@ void vector_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1);
 void batched_bf16(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
                   std::byte* scratch);
+// Where MPLUS_MATRIX_I8 is defined.
+void interleave(std::byte* to, const LinearJob& job, std::int64_t group0, std::int64_t group1);
+void few_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 std::size_t batched_f32_scratch(std::int64_t inputs);
 std::size_t batched_i8_scratch(std::int64_t inputs);
 

@@ -20,6 +20,8 @@ struct LaneRows {
   const std::byte* base;
   I offsets;
   F scales;
+
+  MPLUS_INLINE RowBlocks blocks(std::int64_t at) const { return {base + at, offsets}; }
 };
 
 // Of rows row0 … row0 + kLanes - 1; lanes from `end` on repeat the last row.
@@ -33,6 +35,24 @@ MPLUS_INLINE LaneRows lane_rows(const LinearJob& job, std::int64_t row0, std::in
   return rows;
 }
 
+#if defined(MPLUS_MATRIX_I8)
+// The same of four interleaved rows; row0 is a multiple of four.
+struct InterleavedRows {
+  const std::byte* base;
+  F scales;
+
+  MPLUS_INLINE InterleavedBlocks blocks(std::int64_t at) const { return {base + kLanes * at}; }
+};
+
+MPLUS_INLINE InterleavedRows interleaved_rows(const LinearJob& job, std::int64_t row0, std::int64_t end) {
+  InterleavedRows rows{job.w + row0 * job.row_bytes, F{}};
+  if (job.dtype != DType::i8) return rows;
+  for (int lane = 0; lane < kLanes; ++lane)
+    rows.scales[lane] = job.row_scales[row0 + min_of<std::int64_t>(lane, end - 1 - row0)];
+  return rows;
+}
+#endif
+
 // What the blocks that begin at one place have in common. Types whose blocks stand alone have no more than
 // scale and second.
 struct LaneHead {
@@ -41,27 +61,26 @@ struct LaneHead {
   I scales[4];  // K-quants; a byte each. Q4_K, Q5_K: scales 0 … 3 and 4 … 7, minima the same; Q6_K: in order
 };
 
-template <DType kType>
-MPLUS_INLINE LaneHead lane_head(const LaneRows& rows, const std::byte* p) {
-  const I offsets = rows.offsets;
+// row_scales: those of rows of i8.
+template <DType kType, class Blocks>
+MPLUS_INLINE LaneHead lane_head(F row_scales, const Blocks& blocks) {
   LaneHead out;
   if constexpr (kType == DType::i8) {
-    out.scale = rows.scales;
+    out.scale = row_scales;
     return out;
   }
   if constexpr (kType == DType::q6_k) {
-    out.scale = half_to_float(shift_right_logical(gather(p + 206, offsets), 16));
-    gather_lanes(out.scales, p + 192, offsets);
+    out.scale = blocks.halves(208);
+    blocks.lanes(out.scales, 192);
     return out;
   }
   if constexpr (!is_k_quant(kType)) {
-    const I head = gather(p, offsets);
-    out.scale = half_to_float(head & 0xffff);
-    out.second = half_to_float(shift_right_logical(head, 16));
+    out.scale = blocks.halves(0);
+    if constexpr (has_minimum(kType)) out.second = blocks.halves(2);
     return out;
   }
   I head[4];  // scale and minimum, then the bytes of BlockQ4_K::scales in core/dtype.h
-  gather_lanes(head, p, offsets);
+  blocks.lanes(head, 0);
   out.scale = half_to_float(head[0] & 0xffff);
   out.second = half_to_float(shift_right_logical(head[0], 16));
   out.scales[0] = head[1] & 0x3f3f3f3f;
@@ -89,12 +108,14 @@ MPLUS_INLINE void lane_scales(LaneCodes& out, const LaneHead& head, int b) {
   }
 }
 
-template <DType kType>
-MPLUS_INLINE void five_bit_lanes(I (&words)[8], const std::byte* p, I offsets) {
-  constexpr std::int64_t kHead = kType == DType::q5_1 ? 4 : 2;
-  const I fifth = gather(p + kHead, offsets);
+template <DType kType, class Blocks>
+MPLUS_INLINE void five_bit_lanes(I (&words)[8], const Blocks& blocks) {
+  constexpr int kHead = kType == DType::q5_1 ? 4 : 2;
+  const I fifth = blocks.words(kHead);
+  I low[4];
+  blocks.template codes<Order::lanes>(low, kHead + 4);
   for (int k = 0; k < 8; ++k) {
-    I word = byte_bits(gather(p + kHead + 4 + 4 * (k % 4), offsets), 4 * (k / 4), 15, 0);
+    I word = nibbles(low[k % 4], k / 4);
     MPLUS_UNROLL for (int j = 0; j < 4; ++j) {
       word = word | ((shift_right_logical(fifth, 4 * k + j) & 1) << (8 * j + 4));
     }
@@ -102,51 +123,59 @@ MPLUS_INLINE void five_bit_lanes(I (&words)[8], const std::byte* p, I offsets) {
   }
 }
 
-// Words 4 half … 4 half + 3 of block b of those that begin at p, where a code's bits stand in its own byte.
-template <DType kType, Order kOrder>
-MPLUS_INLINE void half_codes(I* words, const std::byte* p, I offsets, int b, int half) {
+// Words 4 half … 4 half + 3 of block b of those that begin here, where a code's bits stand in its own byte.
+template <DType kType, Order kOrder, class Blocks>
+MPLUS_INLINE void half_codes(I* words, const Blocks& blocks, int b, int half) {
   I low[4], high[4];
   if constexpr (kType == DType::q8_0 || kType == DType::i8) {
-    gather_words<kOrder>(low, p + (kType == DType::i8 ? 0 : 2) + 16 * half, offsets);
+    blocks.template codes<kOrder>(low, (kType == DType::i8 ? 0 : 2) + 16 * half);
     MPLUS_UNROLL for (int k = 0; k < 4; ++k) words[k] = low[k];
   } else if constexpr (!is_k_quant(kType)) {
-    gather_words<kOrder>(low, p + (kType == DType::q4_1 ? 4 : 2), offsets);
-    MPLUS_UNROLL for (int k = 0; k < 4; ++k) words[k] = byte_bits(low[k], 4 * half, 15, 0);
+    blocks.template codes<kOrder>(low, (kType == DType::q4_1 ? 4 : 2));
+    MPLUS_UNROLL for (int k = 0; k < 4; ++k) words[k] = nibbles(low[k], half);
   } else if constexpr (kType == DType::q6_k) {
     const int part = b % 4;
-    gather_words<kOrder>(low, p + 64 * (b / 4) + 32 * (part % 2) + 16 * half, offsets);
-    gather_words<kOrder>(high, p + 128 + 32 * (b / 4) + 16 * half, offsets);
+    blocks.template codes<kOrder>(low, 64 * (b / 4) + 32 * (part % 2) + 16 * half);
+    blocks.template codes<kOrder>(high, 128 + 32 * (b / 4) + 16 * half);
     MPLUS_UNROLL for (int k = 0; k < 4; ++k) {
-      const I word = byte_bits(low[k], 4 * (part / 2), 15, 0) | byte_bits(high[k], 2 * part, 3, 4);
+      const I word = nibbles(low[k], part / 2) | byte_bits(high[k], 2 * part, 3, 4);
       words[k] = subtract_bytes<LaneBytes>(word, 32);
     }
   } else {
-    gather_words<kOrder>(low, p + (kType == DType::q5_k ? 48 : 16) + 32 * (b / 2) + 16 * half, offsets);
-    if constexpr (kType == DType::q5_k) gather_words<kOrder>(high, p + 16 + 16 * half, offsets);
+    blocks.template codes<kOrder>(low, (kType == DType::q5_k ? 48 : 16) + 32 * (b / 2) + 16 * half);
+    if constexpr (kType == DType::q5_k) blocks.template codes<kOrder>(high, 16 + 16 * half);
     MPLUS_UNROLL for (int k = 0; k < 4; ++k) {
-      words[k] = byte_bits(low[k], 4 * (b % 2), 15, 0);
+      words[k] = nibbles(low[k], b % 2);
       if constexpr (kType == DType::q5_k) words[k] = words[k] | byte_bits(high[k], b, 1, 4);
     }
   }
 }
 
+// Block b of those that begin here.
+template <DType kType, Order kOrder, class Blocks>
+MPLUS_INLINE LaneCodes lane_codes(const Blocks& blocks, const LaneHead& head, int b) {
+  LaneCodes codes;
+  lane_scales<kType>(codes, head, b);
+  if constexpr (kType == DType::q5_0 || kType == DType::q5_1) {
+    five_bit_lanes<kType>(codes.words, blocks);
+    arrange<kOrder>(codes.words);
+  } else {
+    half_codes<kType, kOrder>(codes.words, blocks, b, 0);
+    half_codes<kType, kOrder>(codes.words + 4, blocks, b, 1);
+  }
+  return codes;
+}
+
 // f(b, codes) for every block of kLanes rows.
-template <DType kType, Order kOrder, class Function>
-MPLUS_INLINE void for_lane_blocks(const LaneRows& rows, std::int64_t inputs, const Function& f) {
+template <DType kType, Order kOrder, class Rows, class Function>
+MPLUS_INLINE void for_lane_blocks(const Rows& rows, std::int64_t inputs, const Function& f) {
   constexpr int kBlocks = static_cast<int>(stored_elements(kType) / kQuantBlock);
-  const std::byte* p = rows.base;
-  for (std::int64_t first = 0; first < inputs / kQuantBlock; first += kBlocks, p += stored_bytes(kType)) {
-    const LaneHead head = lane_head<kType>(rows, p);
+  std::int64_t at = 0;
+  for (std::int64_t first = 0; first < inputs / kQuantBlock; first += kBlocks, at += stored_bytes(kType)) {
+    const auto blocks = rows.blocks(at);
+    const LaneHead head = lane_head<kType>(rows.scales, blocks);
     MPLUS_UNROLL for (int b = 0; b < kBlocks; ++b) {
-      LaneCodes codes;
-      lane_scales<kType>(codes, head, b);
-      if constexpr (kType == DType::q5_0 || kType == DType::q5_1) {
-        five_bit_lanes<kType>(codes.words, p, rows.offsets);
-        arrange<kOrder>(codes.words);
-      } else {
-        half_codes<kType, kOrder>(codes.words, p, rows.offsets, b, 0);
-        half_codes<kType, kOrder>(codes.words + 4, p, rows.offsets, b, 1);
-      }
+      LaneCodes codes = lane_codes<kType, kOrder>(blocks, head, b);
       f(first + b, codes);
     }
   }

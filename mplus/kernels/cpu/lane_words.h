@@ -41,13 +41,59 @@ MPLUS_INLINE void gather_pairs(I (&out)[4], const std::byte* p, I offsets) {
 inline constexpr Order kTileOrder = Order::lanes;
 #endif
 
-template <Order kOrder>
-MPLUS_INLINE void gather_words(I (&out)[4], const std::byte* p, I offsets) {
-#if defined(MPLUS_MATRIX_I8)
-  if constexpr (kOrder == Order::pairs) return gather_pairs(out, p, offsets);
+// The lower or upper four bits of every byte.
+MPLUS_INLINE I nibbles(I bytes_of_two, int upper) {
+#if defined(MPLUS_ISA_NEON)
+  if (upper != 0) return reinterpret_cast<I>(vshrq_n_u8(vreinterpretq_u8_s32(raw(bytes_of_two)), 4));
 #endif
-  gather_lanes(out, p, offsets);
+  return (bytes_of_two >> (4 * upper)) & 0x0f0f0f0f;
 }
+
+// The blocks of kLanes rows that begin at one place of each: what is at byte `at` of all of them, a half as a
+// float, four bytes or sixteen.
+struct RowBlocks {  // of rows that lie apart, as in a file
+  const std::byte* p;
+  I offsets;
+
+  MPLUS_INLINE F halves(int at) const { return half_to_float(half_words(at)); }
+  MPLUS_INLINE I half_words(int at) const {
+    return at < 2 ? gather(p + at, offsets) & 0xffff
+                  : shift_right_logical(gather(p + at - 2, offsets), 16);  // nothing behind the block is read
+  }
+  MPLUS_INLINE I words(int at) const { return gather(p + at, offsets); }
+  MPLUS_INLINE void lanes(I (&out)[4], int at) const { gather_lanes(out, p + at, offsets); }
+  template <Order kOrder>
+  MPLUS_INLINE void codes(I (&out)[4], int at) const {
+#if defined(MPLUS_MATRIX_I8)
+    if constexpr (kOrder == Order::pairs) return gather_pairs(out, p + at, offsets);
+#endif
+    gather_lanes(out, p + at, offsets);
+  }
+};
+
+#if defined(MPLUS_MATRIX_I8)
+// The same of four interleaved rows (interleave.cpp): what is at byte `at` of a row's block is, for all four,
+// at 4 * at; codes stand in pairs.
+struct InterleavedBlocks {
+  const std::byte* p;
+
+  MPLUS_INLINE F halves(int at) const { return floats(vcvt_f32_f16(load_bits<float16x4_t>(p + 4 * at))); }
+  MPLUS_INLINE I words(int at) const { return load_bits<I>(p + 4 * at); }
+  MPLUS_INLINE void lanes(I (&out)[4], int at) const {
+    MPLUS_UNROLL for (int k = 0; k < 4; ++k) out[k] = load_bits<I>(p + 4 * at + 16 * k);
+  }
+  template <Order kOrder>
+  MPLUS_INLINE void codes(I (&out)[4], int at) const {
+    lanes(out, at);
+    if constexpr (kOrder == Order::pairs) return;
+    MPLUS_UNROLL for (int k = 0; k < 4; k += 2) {
+      const int32x4_t rows01 = raw(out[k]), rows23 = raw(out[k + 1]);
+      out[k] = ints(vuzp1q_s32(rows01, rows23));
+      out[k + 1] = ints(vuzp2q_s32(rows01, rows23));
+    }
+  }
+};
+#endif
 
 // Words of lanes in another order.
 template <Order kOrder>

@@ -10,7 +10,7 @@ namespace {
 template <DType kType>
 void pack_codes(float* out, const std::byte* base, I offsets, std::int64_t inputs) {
   for_lane_blocks<kType, Order::lanes>(
-      {base, offsets, F{}}, inputs, [&](std::int64_t, const LaneCodes& block) {
+      LaneRows{base, offsets, F{}}, inputs, [&](std::int64_t, const LaneCodes& block) {
         for (int k = 0; k < 8; ++k) {
           const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
           MPLUS_UNROLL for (int j = 0; j < 4; ++j) {

@@ -19,9 +19,8 @@ constexpr std::int64_t kStepOutputs = kOutputs * kColumns;
 static_assert(kRows == 8 && kOutputs == 12, "the registers of sum_tile");
 
 // Codes of four outputs: two steps' worth of pairs for every four columns.
-template <DType kType>
-void pack_lanes(std::uint16_t* out, const LinearJob& job, std::int64_t row0) {
-  const LaneRows rows = lane_rows(job, row0, job.outputs);
+template <DType kType, class Rows>
+MPLUS_INLINE void pack_lanes(std::uint16_t* out, const LinearJob& job, const Rows& rows) {
   for_lane_blocks<kType, Order::lanes>(rows, job.inputs, [&](std::int64_t b, const LaneCodes& block) {
     std::uint16_t* to = out + b * (kQuantBlock / kColumns) * kStepOutputs;
     MPLUS_UNROLL for (int k = 0; k < 8; ++k, to += kStepOutputs) {
@@ -44,8 +43,14 @@ void pack_lanes(std::uint16_t* out, const LinearJob& job, std::int64_t row0) {
 template <DType kType>
 void pack(std::uint16_t* out, const LinearJob& job, std::int64_t row0) {
   const std::int64_t last = (job.outputs - 1) / kLanes * kLanes;  // lanes past the end repeat the last row
-  for (int n = 0; n < kOutputs / kLanes; ++n)
-    pack_lanes<kType>(out + n * kLanes * kColumns, job, min_of<std::int64_t>(row0 + n * kLanes, last));
+  for (int n = 0; n < kOutputs / kLanes; ++n, out += kLanes * kColumns) {
+    const std::int64_t row = min_of<std::int64_t>(row0 + n * kLanes, last);
+    if (job.interleaved) {
+      pack_lanes<kType>(out, job, interleaved_rows(job, row, job.outputs));
+    } else {
+      pack_lanes<kType>(out, job, lane_rows(job, row, job.outputs));
+    }
+  }
 }
 
 #define MPLUS_FOUR(acc0, acc1, acc2, acc3, w) \

@@ -19,13 +19,28 @@ MPLUS_INLINE std::int8_t* place(const QuantisedRows& to, std::int64_t at, int v)
 #endif
 }
 
+// A block's scale and its share of the minimum.
+MPLUS_INLINE void put_scales(const QuantisedRows& to, std::int64_t block, float scale, float total) {
+#if defined(MPLUS_MATRIX_I8)
+  if (to.group > 1) {  // of a pair of rows: scales, then shares, each twice
+    float* scales = to.scales + block / 2 * 8 + block % 2 * 2;
+    scales[0] = scales[1] = scale;
+    scales[4] = scales[5] = total;
+    return;
+  }
+#endif
+  to.scales[2 * block] = scale;
+  to.scales[2 * block + 1] = total;
+}
+
 constexpr float kLargest = 127 << kTermBits;
 
 MPLUS_INLINE I first_term(I q) { return (q + (1 << (kTermBits - 1))) >> kTermBits; }
 
-// Block `block` of all, whose terms stand at `at` and at + to.group.
+// Block `block` of all, whose terms stand at `at` and at + to.group. poison: 0, or NaN if one of them is no
+// finite number, which integers cannot say.
 MPLUS_INLINE void quantise_block(const QuantisedRows& to, std::int64_t block, std::int64_t at,
-                                 const F (&x)[kVectors]) {
+                                 const F (&x)[kVectors], float poison) {
   F largest{};
   for (int v = 0; v < kVectors; ++v) largest = max(largest, as_float(as_int(x[v]) & 0x7fffffff));
   const float maximum = max_lane(largest);
@@ -41,8 +56,7 @@ MPLUS_INLINE void quantise_block(const QuantisedRows& to, std::int64_t block, st
     total = total + a + b;
   }
   const std::int32_t count = sum(total);
-  to.scales[2 * block] = scale;
-  to.scales[2 * block + 1] = scale * static_cast<float>(count);
+  put_scales(to, block, scale + poison, scale * static_cast<float>(count));
   to.sums[block] = count;
 }
 
@@ -55,14 +69,13 @@ void quantise(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
     const std::int64_t before = t / to.group * blocks;  // blocks of this row's place in the group
     for (std::int64_t b = 0; b < blocks; ++b) {
       F x[kVectors];
-      F poison{};  // 0, or NaN if one of them is no finite number: integers cannot say so
+      F poison{};
       for (int v = 0; v < kVectors; ++v) {
         x[v] = load(job.x + t * job.inputs + b * 32 + v * kLanes);
         poison = fma(x[v], F{}, poison);
       }
       const std::int64_t block = (before + b) * to.group + t % to.group;
-      quantise_block(to, block, (before + b) * kTerms * to.group + t % to.group, x);
-      to.scales[2 * block] += sum(poison);
+      quantise_block(to, block, (before + b) * kTerms * to.group + t % to.group, x, sum(poison));
     }
   }
 }

@@ -14,6 +14,10 @@ extern const Table kTable = {
     .round_rows = round_rows,
     .batched_bf16 = batched_bf16,
 #endif
+#if defined(MPLUS_MATRIX_I8)
+    .interleave = interleave,
+    .few_i8 = few_i8,
+#endif
     .quantise = quantise,
     .batched_f32 = batched_f32,
     .batched_i8 = batched_i8,

@@ -23,8 +23,9 @@ inline constexpr std::int64_t kTerms = 2;
 inline constexpr int kTermBits = 7;  // the second term is in units of 2^-7 of the first
 
 struct QuantisedRows {
-  std::int8_t* q = nullptr;      // 32 a term
-  float* scales = nullptr;       // two a block: scale, and scale * Σ(128 q + q')
+  std::int8_t* q = nullptr;  // 32 a term
+  // Two a block: scale, and scale * Σ(128 q + q'). Of pairs of rows both twice (quantise.cpp).
+  float* scales = nullptr;
   std::int32_t* sums = nullptr;  // one a block: Σ(128 q + q')
   std::int64_t group = 1;
 };
@@ -42,6 +43,7 @@ struct LinearJob {
   std::int64_t out_stride = 0;
   float scale = 1.0f;
   bool accumulate = false;
+  bool interleaved = false;  // w: in groups of four rows (interleave)
   QuantisedRows quantised;
   std::uint16_t* rounded = nullptr;  // x in bf16, in whole groups of group_bf16 rows
 };
@@ -73,6 +75,11 @@ struct Table {
   void (*round_rows)(const LinearJob&, std::int64_t t0, std::int64_t t1) = nullptr;  // t0 is even
   void (*batched_bf16)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
                        std::byte* scratch) = nullptr;
+
+  // Weights as codes in groups of four rows whose blocks are interleaved, `to` in that order from w in the
+  // order of a file; few_i8 and the products above read them. Null where there is no such order.
+  void (*interleave)(std::byte* to, const LinearJob&, std::int64_t group0, std::int64_t group1) = nullptr;
+  void (*few_i8)(const LinearJob&, std::int64_t row0, std::int64_t row1) = nullptr;
 
   // Linear. Batched items pack one panel of weights into scratch and run rows [t0, t1) through it.
   void (*quantise)(const LinearJob&, std::int64_t t0, std::int64_t t1);

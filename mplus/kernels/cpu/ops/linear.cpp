@@ -35,6 +35,7 @@ LinearJob make_job(const Product& product, const float* x, std::int64_t T) {
           .out_stride = product.out_stride == 0 ? w.rows : product.out_stride,
           .scale = product.options.scale,
           .accumulate = product.options.accumulate,
+          .interleaved = w.interleaved,
           .quantised = {}};
 }
 
@@ -46,13 +47,13 @@ bool meets_integers(const Matrix& w) {
 // The rounded rows of x, in groups of `group`, for every product with integers.
 QuantisedRows quantise_inputs(Queue& queue, const LinearJob& job, std::int64_t group) {
   const std::int64_t blocks = (job.T + group - 1) / group * group * (job.inputs / kQuantBlock);
-  std::byte* memory = queue.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 3 * 4));
+  std::byte* memory = queue.shared_scratch(static_cast<std::size_t>(blocks) * (kTerms * 32 + 5 * 4));
   LinearJob rows = job;
   rows.quantised.group = group;
   rows.quantised.q = reinterpret_cast<std::int8_t*>(memory);
   memory += blocks * kTerms * 32;
   rows.quantised.scales = reinterpret_cast<float*>(memory);
-  rows.quantised.sums = reinterpret_cast<std::int32_t*>(memory + blocks * 8);
+  rows.quantised.sums = reinterpret_cast<std::int32_t*>(memory + blocks * 16);
   parallel_ranges(queue, job.T, 2 * job.inputs,
                   [&](std::int64_t t0, std::int64_t t1) { table().quantise(rows, t0, t1); });
   return rows.quantised;
@@ -76,14 +77,16 @@ Path path_of(const Queue& queue, const Matrix& w, Rows rows) {
   return rows == Rows::batched && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
 }
 
-// A product and how it is cut into items: of whole rows of w for one row of x; otherwise of a panel of
+// A product and how it is cut into items: of whole rows of w for one row of x, or for all where w is
+// interleaved and x are integers; otherwise of a panel of
 // outputs, and a share of the rows of x where panels are too few for the threads.
 struct Cut {
   LinearJob job;
   Path path = Path::f32;
   bool single = false;
+  bool whole = false;  // items are ranges of outputs, for all rows of x
   std::int64_t items = 0;
-  std::int64_t size = 0;    // outputs of a single's item
+  std::int64_t size = 0;    // outputs of a whole item
   std::int64_t shares = 1;  // of the rows of x, of `share` rows each
   std::int64_t share = 0;
   std::size_t scratch_size = 0;
@@ -91,11 +94,11 @@ struct Cut {
 };
 
 // Several items per thread, so that a late thread does not hold up the others.
-void cut_vector(Cut& cut, int threads) {
+void cut_outputs(Cut& cut, int threads) {
   const std::int64_t pieces = std::int64_t{4} * threads;
   cut.size = std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + 3) / 4 * 4);
   cut.items = (cut.job.outputs + cut.size - 1) / cut.size;
-  cut.work = cut.job.inputs * cut.job.outputs / 4;  // decoding is cheap per weight
+  cut.work = cut.job.inputs * cut.job.outputs * (cut.job.T + 3) / 16;  // decoding is cheap per weight
 }
 
 void cut_batch(Cut& cut, int threads) {
@@ -119,8 +122,8 @@ void cut_batch(Cut& cut, int threads) {
 
 void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
   const Table& isa = table();
-  if (cut.single) {
-    const auto run = cut.path == Path::i8 ? isa.vector_i8 : isa.vector_f32;
+  if (cut.whole) {
+    const auto run = !cut.single ? isa.few_i8 : cut.path == Path::i8 ? isa.vector_i8 : isa.vector_f32;
     return run(cut.job, item * cut.size, std::min(cut.job.outputs, (item + 1) * cut.size));
   }
   const auto run = cut.path == Path::i8     ? isa.batched_i8
@@ -154,13 +157,16 @@ void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Produc
     cut.job = make_job(p, x, T);
     if (T <= 0 || p.w->rows <= 0) continue;
     cut.path = path_of(queue, *p.w, p.options.rows);
+    MPLUS_CHECK(!p.w->interleaved || (cut.path != Path::f32 && table().few_i8 != nullptr),
+                "interleaved weights of type {}", dtype_name(p.w->dtype));
     cut.single = T == 1 && p.options.rows == Rows::few;
+    cut.whole = cut.single || (p.w->interleaved && cut.path == Path::i8);
     if (cut.path == Path::i8 && quantised.q == nullptr)
       quantised = quantise_inputs(queue, cut.job, cut.single ? 1 : table().group_i8);
     if (cut.path == Path::bf16 && rounded == nullptr) rounded = round_inputs(queue, cut.job);
     cut.job.quantised = quantised;
     cut.job.rounded = rounded;
-    cut.single ? cut_vector(cut, queue.pool().size()) : cut_batch(cut, queue.pool().size());
+    cut.whole ? cut_outputs(cut, queue.pool().size()) : cut_batch(cut, queue.pool().size());
     items += cut.items;
     work += cut.work;
     scratch_size = std::max(scratch_size, cut.scratch_size);

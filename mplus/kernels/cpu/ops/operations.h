@@ -33,6 +33,11 @@ void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Produc
 void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options = {});
 
+// Backend::arranged_bytes and arrange: rows of codes in interleaved groups of four, where the instruction set
+// in use has products for them.
+std::size_t arranged_bytes(Numerics numerics, const Matrix& w);
+Matrix arrange(Queue& queue, std::byte* to, const Matrix& w);
+
 void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                  const RopeTable& angles);
 void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,

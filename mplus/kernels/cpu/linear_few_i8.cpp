@@ -1,0 +1,61 @@
+// out[T,o] of a few rows with interleaved weights: each block of codes is unpacked into registers once and
+// meets eight rows of x there. A row's sums are those of one row alone (i8_vector_matrix.h), in the same
+// order.
+#include "mplus/kernels/cpu/simd.h"
+#if defined(MPLUS_MATRIX_I8)
+#include "mplus/kernels/cpu/i8_tile_matrix.h"
+#endif
+
+namespace mplus::kernels::MPLUS_ISA {
+
+#if defined(MPLUS_MATRIX_I8)
+namespace {
+
+// Rows t … t + 2 kPairs - 1 of x with outputs row … row + 3.
+template <DType kType, int kPairs>
+void few_rows(const LinearJob& job, std::int64_t t, std::int64_t row, std::int64_t end) {
+  const PairedRows x = paired_rows(job, t);
+  PairOf<F> sums[kPairs];
+  for_lane_blocks<kType, Order::pairs>(
+      interleaved_rows(job, row, end), job.inputs,
+      [&](std::int64_t b, const LaneCodes& w) { add_block<kType>(sums, w, x.block(b)); });
+  const std::int64_t rows = min_of<std::int64_t>(2 * kPairs, job.T - t);
+  F values[2 * kPairs];
+  for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2) * job.scale;
+  for (std::int64_t m = 0; m < rows; ++m) {
+    float* out = job.out + (t + m) * job.out_stride + row;
+    const std::int64_t valid = end - row;
+    if (valid >= kLanes) {
+      store(out, job.accumulate ? load(out) + values[m] : values[m]);
+    } else {
+      store_partial(out, job.accumulate ? load_partial(out, valid) + values[m] : values[m], valid);
+    }
+  }
+}
+
+template <DType kType>
+void run(const LinearJob& job, std::int64_t row, std::int64_t end) {
+  for (std::int64_t t = 0; t < job.T; t += kTileRowsI8) {
+    const std::int64_t rows = job.T - t;
+    if (rows > 6) {
+      few_rows<kType, 4>(job, t, row, end);
+    } else if (rows > 4) {
+      few_rows<kType, 3>(job, t, row, end);
+    } else if (rows > 2) {
+      few_rows<kType, 2>(job, t, row, end);
+    } else {
+      few_rows<kType, 1>(job, t, row, end);
+    }
+  }
+}
+
+}  // namespace
+
+void few_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
+  for_code_type(job.dtype, [&]<DType kType>() {
+    for (std::int64_t row = row0; row < row1; row += kLanes) run<kType>(job, row, row1);
+  });
+}
+#endif
+
+}  // namespace mplus::kernels::MPLUS_ISA

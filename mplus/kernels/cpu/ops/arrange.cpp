@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/isa.h"
+
+namespace mplus::kernels::cpu {
+namespace {
+
+constexpr std::int64_t kGroup = 4;  // rows
+constexpr std::int64_t kItemGroups = 32;
+
+std::int64_t groups_of(const Matrix& w) { return (w.rows + kGroup - 1) / kGroup; }
+
+}  // namespace
+
+std::size_t arranged_bytes(Numerics numerics, const Matrix& w) {
+  const bool codes = is_quantised(w.dtype) || (w.dtype == DType::i8 && w.cols % kQuantBlock == 0);
+  if (numerics == Numerics::exact || !codes || w.interleaved || table().interleave == nullptr) return 0;
+  return static_cast<std::size_t>(groups_of(w) * kGroup) * w.row_size_bytes();
+}
+
+Matrix arrange(Queue& queue, std::byte* to, const Matrix& w) {
+  MPLUS_CHECK(arranged_bytes(queue.numerics(), w) > 0, "{} weights have no other order", dtype_name(w.dtype));
+  const LinearJob job{.w = static_cast<const std::byte*>(w.data),
+                      .row_scales = w.row_scales,
+                      .dtype = w.dtype,
+                      .inputs = w.cols,
+                      .outputs = w.rows,
+                      .row_bytes = static_cast<std::int64_t>(w.row_size_bytes()),
+                      .quantised = {}};
+  const std::int64_t groups = groups_of(w);
+  queue.pool().run((groups + kItemGroups - 1) / kItemGroups, [&](std::int64_t item, int) {
+    table().interleave(to, job, item * kItemGroups, std::min(groups, (item + 1) * kItemGroups));
+  });
+  Matrix arranged = w;
+  arranged.data = to;
+  arranged.interleaved = true;
+  return arranged;
+}
+
+}  // namespace mplus::kernels::cpu
