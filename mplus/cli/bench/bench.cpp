@@ -38,8 +38,16 @@ class Bench {
     bandwidth_ = read_bytes_per_second(engine_->queue());
     gemm_ = gemm_flops(*engine_, options_.prompt_tokens);
     engine::Session session(*engine_);
-    const std::int64_t prompt = std::min(options_.prompt_tokens, engine_->window_tokens());
-    add("prefill", "tok/s", prefill_rate(session, prompt, options_.repetitions), gemm_ / cost_.read_flop);
+    add("prefill", "tok/s", prefill_rate(session, prompt_tokens(), options_.repetitions),
+        gemm_ / cost_.read_flop);
+    const Spread question = prefill_rate(session, options_.question_tokens, options_.repetitions);
+    const auto first_token = [&](double rate) {
+      return static_cast<double>(options_.question_tokens) / rate;
+    };
+    add("prefill of a question", "ms",
+        in_milliseconds(
+            {first_token(question.median), first_token(question.most), first_token(question.least)}),
+        0);
     const double weights_limit = bandwidth_ / cost_.weight_bytes;
     add("decode", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions), weights_limit);
     run_together("decode", session);
@@ -56,6 +64,8 @@ class Bench {
   }
 
  private:
+  std::int64_t prompt_tokens() const { return std::min(options_.prompt_tokens, engine_->window_tokens()); }
+
   void run_memory(engine::Session& session) {
     const IngestRates ingest = ingest_rate(session, options_.chunks);
     add("remember", "tok/s", ingest.each, gemm_ / cost_.read_flop);
@@ -74,6 +84,8 @@ class Bench {
         static_cast<double>(session.memory().short_term(layout.remembering.layer(0)).n + layout.K0);
     const double memory_bytes =
         rows * static_cast<double>(layout.remembering_layers() * layout.kv * 2) * sizeof(float);
+    add("prefill with memory", "tok/s", prefill_rate(session, prompt_tokens(), options_.repetitions),
+        gemm_ / cost_.read_flop);
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
     run_together("decode with memory", session);
