@@ -11,11 +11,11 @@
 namespace mplus::model {
 
 // On the processor the weights as they are, or, where products read them faster in another order
-// (Backend::arrange), a copy of the layers' matrices and the head. On another device a copy there: every matrix in a type the device
-// computes with (quantised ones as the values they stand for), vectors in f32; matrices that meet the same
-// rows (q, k, v; gate, up; their adapters' inner halves) one behind the other. What only the host looks at,
-// the memory of a checkpoint and the votes' weights, stays there. Throws out_of_capacity where they do not
-// fit.
+// (Backend::arrange), a copy of the layers' matrices and the head. On another device a copy there: every
+// matrix in a type the device computes with (quantised ones as the values they stand for), vectors in f32;
+// matrices that meet the same rows (q, k, v; gate, up; their adapters' inner halves) one behind the other.
+// What only the host looks at, the memory of a checkpoint and the votes' weights, stays there. Throws
+// out_of_capacity where they do not fit.
 std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue);
 
 std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device);

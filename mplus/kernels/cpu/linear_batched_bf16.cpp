@@ -18,6 +18,29 @@ constexpr std::int64_t kStepRows = kRows * kColumns;  // elements of one step
 constexpr std::int64_t kStepOutputs = kOutputs * kColumns;
 static_assert(kRows == 8 && kOutputs == 12, "the registers of sum_tile");
 
+// Codes without a minimum are signed bytes; 4-bit ones count from 0.
+constexpr bool has_signed_codes(DType t) { return !has_minimum(t) && t != DType::q4_0; }
+
+// For each of four outputs, where its four bytes are, each between the bytes of 2^23.
+alignas(16) constexpr std::uint8_t kPlaces[4][16] = {
+    {0, 16, 16, 19, 1, 16, 16, 19, 2, 16, 16, 19, 3, 16, 16, 19},
+    {4, 16, 16, 19, 5, 16, 16, 19, 6, 16, 16, 19, 7, 16, 16, 19},
+    {8, 16, 16, 19, 9, 16, 16, 19, 10, 16, 16, 19, 11, 16, 16, 19},
+    {12, 16, 16, 19, 13, 16, 16, 19, 14, 16, 16, 19, 15, 16, 16, 19}};
+
+// Four columns of each of four outputs as floats. A byte u below the bits of 2^23 makes 2^23 + u: a
+// conversion from integers takes four times as long.
+template <DType kType>
+MPLUS_INLINE void code_floats(F (&out)[4], I word) {
+  constexpr std::uint8_t kFlip = has_signed_codes(kType) ? 0x80 : 0;
+  constexpr float kBegin = 0x1p23f + static_cast<float>(kFlip + code_offset(kType));
+  const uint8x16x2_t both{veorq_u8(vreinterpretq_u8_s8(bytes(word)), vdupq_n_u8(kFlip)),
+                          vreinterpretq_u8_u32(vdupq_n_u32(0x4b000000))};
+  MPLUS_UNROLL for (int o = 0; o < 4; ++o) {
+    out[o] = floats(vreinterpretq_f32_u8(vqtbl2q_u8(both, load_bits<uint8x16_t>(kPlaces[o])))) - kBegin;
+  }
+}
+
 // Codes of four outputs: two steps' worth of pairs for every four columns.
 template <DType kType, class Rows>
 MPLUS_INLINE void pack_lanes(std::uint16_t* out, const LinearJob& job, const Rows& rows) {
@@ -25,13 +48,11 @@ MPLUS_INLINE void pack_lanes(std::uint16_t* out, const LinearJob& job, const Row
     std::uint16_t* to = out + b * (kQuantBlock / kColumns) * kStepOutputs;
     MPLUS_UNROLL for (int k = 0; k < 8; ++k, to += kStepOutputs) {
       const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
-      const int8x16_t codes = bytes(block.words[k]);
-      const int16x8_t low = vmovl_s8(vget_low_s8(codes)), high = vmovl_high_s8(codes);
-      F value[4] = {to_float(ints(vmovl_s16(vget_low_s16(low)))), to_float(ints(vmovl_high_s16(low))),
-                    to_float(ints(vmovl_s16(vget_low_s16(high)))), to_float(ints(vmovl_high_s16(high)))};
+      F value[4];
+      code_floats<kType>(value, block.words[k]);
       MPLUS_UNROLL for (int o = 0; o < 4; ++o) {
         if constexpr (kType == DType::i8) continue;
-        value[o] = (value[o] - static_cast<float>(code_offset(kType))) * scale[o];
+        value[o] = value[o] * scale[o];
         if constexpr (has_minimum(kType)) value[o] = value[o] + block.second[o];
       }
       vst1q_u16(to, to_bf16(value[0], value[1]));

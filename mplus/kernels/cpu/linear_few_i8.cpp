@@ -21,7 +21,7 @@ void few_rows(const LinearJob& job, std::int64_t t, std::int64_t row, std::int64
       [&](std::int64_t b, const LaneCodes& w) { add_block<kType>(sums, w, x.block(b)); });
   const std::int64_t rows = min_of<std::int64_t>(2 * kPairs, job.T - t);
   F values[2 * kPairs];
-  for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2) * job.scale;
+  MPLUS_UNROLL for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2) * job.scale;
   for (std::int64_t m = 0; m < rows; ++m) {
     float* out = job.out + (t + m) * job.out_stride + row;
     const std::int64_t valid = end - row;
