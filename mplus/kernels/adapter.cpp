@@ -1,7 +1,9 @@
 #include "mplus/kernels/adapter.h"
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/activation.h"
 #include "mplus/kernels/backend.h"
+#include "mplus/kernels/check.h"
 
 namespace mplus::kernels {
 
@@ -25,6 +27,20 @@ void Backend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Adapte
     kernels::linear(queue, output.out, adapter.low, adapter.b,
                     {.accumulate = true, .scale = adapter.scale, .rows = rows});
   }
+}
+
+void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                    Rows rows) {
+  MPLUS_CHECK(!gate.accumulate && !up.accumulate, "gate and up are made, not added to");
+  check_same_shape(gate.out, up.out);
+  queue.backend().swiglu_adapted(queue, x, gate, up, rows);
+}
+
+void Backend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                             Rows rows) const {
+  const AdaptedOutput both[] = {gate, up};
+  kernels::linear_adapted(queue, x, both, rows);
+  kernels::swiglu(queue, gate.out, gate.out, up.out);
 }
 
 }  // namespace mplus::kernels

@@ -27,4 +27,8 @@ struct AdaptedOutput {
 // computed follows `rows`, as in linear().
 void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
 
+// gate.out = silu(gate) · up of two such products; up.out is room for the second, neither accumulates.
+void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                    Rows rows);
+
 }  // namespace mplus::kernels

@@ -19,6 +19,7 @@ namespace mplus::kernels {
 class RopeTable;
 struct AdaptedOutput;
 struct AttendItem;
+struct CacheAppend;
 struct KeyBlock;
 struct KeyGather;
 struct KvCache;
@@ -26,8 +27,16 @@ struct KvShape;
 struct LinearOutput;
 struct Note;
 struct RowBlock;
+struct RowCopy;
 struct RowGather;
+struct RowScatter;
 enum class Rows : std::uint8_t;
+
+// Of a device, in bytes.
+struct MemoryUse {
+  std::size_t allocated = 0, most_allocated = 0;  // by this program, now and at most
+  std::size_t driver = 0;  // what the driver says is in use, by all programs and with what it needs itself
+};
 
 class Backend {
  public:
@@ -40,7 +49,11 @@ class Backend {
   // more. Throws out_of_capacity where there is no more.
   virtual Buffer allocate(std::size_t size_bytes) const = 0;
   virtual Buffer allocate_host(std::size_t size_bytes) const = 0;
-  virtual std::size_t free_bytes() const = 0;  // of the device, now
+  virtual std::size_t free_bytes() const = 0;          // of the device, now
+  virtual MemoryUse memory_use() const { return {}; }  // zeros on the processor
+  // Values of the device, without gaps, to host memory: for what is asked for now and then. It waits for
+  // everything the device has been told to do; any thread may call it.
+  virtual void bring(void* to, const ConstTensor& from) const = 0;
 
   // What it computes with: what weights of a file's type become when they are copied to the device, and the
   // type of an attention cache.
@@ -58,7 +71,12 @@ class Backend {
   virtual void wait(Queue&) const = 0;
   // rows.h
   virtual void copy(Queue&, Tensor out, ConstTensor in) const = 0;
+  virtual void copy_all(Queue&, std::span<const RowCopy> copies) const;  // one by one, unless it knows better
+  // From the device to its pinned host memory, while later operations are done; there after wait(), and what
+  // is copied must stay until then.
+  virtual void copy_aside(Queue& queue, Tensor out, ConstTensor in) const { copy(queue, out, in); }
   virtual void fill(Queue&, Tensor out, float value) const = 0;
+  virtual void scatter_rows(Queue&, std::span<const RowScatter> jobs) const = 0;
   virtual void note_finite(Queue&, std::span<const Note> notes) const = 0;
   virtual std::int32_t take_note(Queue&) const = 0;
   // embedding.h
@@ -67,6 +85,8 @@ class Backend {
   virtual void linear(Queue&, ConstTensor x, std::span<const LinearOutput> outputs) const = 0;
   // adapter.h: by linear(), unless a device knows better.
   virtual void linear_adapted(Queue&, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) const;
+  virtual void swiglu_adapted(Queue&, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                              Rows rows) const;
   // norm.h
   virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
   // activation.h
@@ -80,6 +100,8 @@ class Backend {
   // kv.h: behind cache.rows, which the caller raises. Rows on the device, or in host memory.
   virtual void append_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                            const RopeTable& angles) const = 0;
+  virtual void append_all(Queue&, std::span<const CacheAppend> jobs, const KvShape& shape,
+                          const RopeTable& angles) const;  // one by one, unless a device knows better
   virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                            const RopeTable& angles) const = 0;
   // attention.h

@@ -44,7 +44,7 @@ std::size_t Outgoing::piece_bytes(DType dtype, std::int64_t elements) {
 }
 
 void Outgoing::begin(Queue& queue, HostPool& pool, std::size_t size_bytes) {
-  used_bytes_ = 0;
+  used_bytes_ = brought_bytes_ = 0;
   if (host_ && size_bytes_ >= size_bytes) return;
   size_bytes_ = std::max<std::size_t>(size_bytes, kAlignment);
   host_.reset();
@@ -60,10 +60,23 @@ Tensor Outgoing::piece(DType dtype, std::initializer_list<std::int64_t> shape) {
   return view(device_ ? *device_ : *host_, at, like);
 }
 
+Outgoing::Both Outgoing::not_brought() {
+  const std::int64_t begin = as_size(brought_bytes_), end = as_size(used_bytes_);
+  brought_bytes_ = used_bytes_;
+  return {host_->tensor(DType::i8, {end}).rows(begin, end - begin),
+          device_->tensor(DType::i8, {end}).rows(begin, end - begin)};
+}
+
 void Outgoing::bring(Queue& queue) {
-  if (!device_ || used_bytes_ == 0) return;
-  const std::int64_t size = as_size(used_bytes_);
-  copy(queue, host_->tensor(DType::i8, {size}), device_->tensor(DType::i8, {size}));
+  if (!device_ || used_bytes_ == brought_bytes_) return;
+  const auto [host, device] = not_brought();
+  copy(queue, host, device);
+}
+
+void Outgoing::bring_aside(Queue& queue) {
+  if (!device_ || used_bytes_ == brought_bytes_) return;
+  const auto [host, device] = not_brought();
+  queue.backend().copy_aside(queue, host, device);
 }
 
 ConstTensor Outgoing::on_host(const ConstTensor& piece) const {

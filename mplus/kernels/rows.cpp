@@ -21,9 +21,44 @@ void copy(Queue& queue, Tensor out, ConstTensor in) {
   queue.backend().copy(queue, out, in);
 }
 
+void copy(Queue& queue, std::span<const RowCopy> copies) {
+  for (const auto& [out, in, plus] : copies) {
+    check_same_shape(out, in);
+    MPLUS_CHECK(out.device == queue.device() && in.device == queue.device() && is_float(out.dtype) &&
+                    is_float(in.dtype) && out.dimensions <= 2,
+                "{} as {} from {} to {} on {}", dtype_name(in.dtype), dtype_name(out.dtype),
+                device_name(in.device), device_name(out.device), device_name(queue.device()));
+    if (plus.empty()) continue;
+    check_floats(queue, {out, in, plus});
+    check_matrix(out, plus.elements());
+  }
+  if (!copies.empty()) queue.backend().copy_all(queue, copies);
+}
+
+void Backend::copy_all(Queue& queue, std::span<const RowCopy> copies) const {
+  for (const auto& [out, in, plus] : copies) {
+    if (out.data != in.data) copy(queue, out, in);
+    if (!plus.empty()) add_row(queue, out, plus);
+  }
+}
+
 void fill(Queue& queue, Tensor out, float value) {
   check_floats(queue, {out});
   queue.backend().fill(queue, out, value);
+}
+
+void scatter_rows(Queue& queue, std::span<const RowScatter> jobs) {
+  for (const auto& [to, from, places] : jobs) {
+    check_matrix(to, from.size(1));
+    check_matrix(from, to.size(1));
+    MPLUS_CHECK(to.device == queue.device() && from.device == queue.device() && to.dtype == from.dtype &&
+                    to.contiguous() && from.contiguous() && std::ssize(places) == from.size(0),
+                "{} rows of {} for {} places among {}", dtype_name(from.dtype), from.size(0), places.size(),
+                dtype_name(to.dtype));
+    for (const std::int32_t place : places)
+      MPLUS_CHECK(place >= 0 && place < to.size(0), "place {} of {}", place, to.size(0));
+  }
+  if (!jobs.empty()) queue.backend().scatter_rows(queue, jobs);
 }
 
 void note_finite(Queue& queue, std::span<const Note> notes) {

@@ -21,7 +21,24 @@ struct RowPlace {
 // Between the host and the queue's device: any type, the same on both sides, without gaps. What comes to the
 // host is there after Queue::wait().
 void copy(Queue& queue, Tensor out, ConstTensor in);
+// Several on the queue's device, none of which writes what another one reads. `plus`: a row of f32 that is
+// added to each of out, which is f32 then and may be `in` itself.
+struct RowCopy {
+  Tensor out;
+  ConstTensor in;
+  ConstTensor plus = {};
+};
+void copy(Queue& queue, std::span<const RowCopy> copies);
 void fill(Queue& queue, Tensor out, float value);
+
+// to[places[i]] = from[i]: rows of one type, without gaps inside. No two rows of all jobs have the same
+// place.
+struct RowScatter {
+  Tensor to;                             // [rows, width]
+  ConstTensor from;                      // [n, width]
+  std::span<const std::int32_t> places;  // [n], in host memory
+};
+void scatter_rows(Queue& queue, std::span<const RowScatter> jobs);
 
 // Notes `number` ≥ 0 in the queue if x holds a NaN or infinity. Of several, the smallest is kept.
 struct Note {

@@ -262,6 +262,148 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
   }
 }
 
+TEST_P(OperationsTest, RowsAreAppendedTogetherAsOneByOne) {
+  const std::int64_t kv = 12, capacity = 20;
+  const KvShape shape{.heads = 4, .groups = 2, .head_size = 6};
+  RopeTable angles(std::vector<float>{1.0f, 0.3f, 0.1f});
+  angles.reserve(queue_, 2 * capacity);
+  Random random(8);
+  const Tensor k = on_device(random.values(30 * kv), {30, kv}),
+               v = on_device(random.values(30 * kv), {30, kv});
+  const auto zeros = [&] {
+    return on_device(std::vector<float>(index(2 * 2 * capacity * 6)), {2, 2 * capacity, 6});
+  };
+  std::vector<std::vector<float>> found;
+  for (const bool together : {true, false}) {
+    const Tensor keys = zeros(), values = zeros();
+    KvCache caches[2];
+    for (std::int64_t i = 0; i < 2; ++i)
+      caches[i] = {keys.part(1, i * capacity, capacity), values.part(1, i * capacity, capacity), i};
+    std::vector<RowAppend> jobs;
+    std::int64_t at = 0;
+    for (const std::int64_t n : {1, 0, 7, 4, 5}) {
+      jobs.push_back({&caches[std::ssize(jobs) % 2], {k.rows(at, n), v.rows(at, n)}});
+      at += n;
+    }
+    if (together) append_rows(queue_, jobs, shape, angles);
+    else
+      for (const auto& [cache, rows] : jobs) append_rows(queue_, *cache, shape, rows, angles);
+    EXPECT_EQ(caches[0].rows, 1 + 7 + 5);
+    EXPECT_EQ(caches[1].rows, 1 + 0 + 4);
+    found.push_back(back(keys));
+    found.push_back(back(values));
+  }
+  EXPECT_EQ(found[0], found[2]);
+  EXPECT_EQ(found[1], found[3]);
+}
+
+TEST_P(OperationsTest, SeveralCopiesAreThoseOfOneAfterTheOther) {
+  for (const std::int64_t width : {1, 4, 6, 64}) {
+    Random random(static_cast<std::uint64_t>(width));
+    const std::vector<float> x = random.values(21 * width), row = random.values(width);
+    const Tensor in = on_device(x, {21, width}), plain = on_device(x, {21, width}),
+                 plus = on_device(row, {width}), sum = on_device(x, {5, width}),
+                 same = on_device(x, {21, width});
+    buffers_.push_back(queue_.backend().allocate(row_bytes(DType::bf16, 8 * width)));
+    const Tensor half = buffers_.back().tensor(DType::bf16, {8, width});
+    const RowCopy copies[] = {{plain.rows(2, 3), in.rows(7, 3)},
+                              {half, in.rows(4, 8)},
+                              {sum, in.rows(16, 5), plus},
+                              {same.rows(1, 20), same.rows(1, 20), plus},
+                              {plain.rows(9, 0), in.rows(7, 0)}};
+    copy(queue_, copies);
+    const Tensor wide = on_device(x, {8, width});
+    copy(queue_, wide, half);
+    const auto at = [&](std::int64_t r, std::int64_t c) { return x[index(r * width + c)]; };
+    const std::vector<float> found[] = {back(plain), back(wide), back(sum), back(same)};
+    for (std::int64_t r = 0; r < 21; ++r)
+      for (std::int64_t c = 0; c < width; ++c) {
+        const std::size_t i = index(r * width + c);
+        ASSERT_EQ(found[0][i], r >= 2 && r < 5 ? at(r + 5, c) : at(r, c));
+        if (r < 8) {
+          EXPECT_EQ(found[1][i], bf16_to_f32(f32_to_bf16(at(r + 4, c))));
+        }
+        if (r < 5) {
+          EXPECT_EQ(found[2][i], at(r + 16, c) + row[index(c)]);
+        }
+        EXPECT_EQ(found[3][i], r == 0 ? at(r, c) : at(r, c) + row[index(c)]);
+      }
+  }
+}
+
+TEST_P(OperationsTest, ScatteredRowsLieWhereTheyAreTold) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const std::int64_t width : {1, 6, 8, 130}) {
+      Random random(static_cast<std::uint64_t>(width));
+      const std::vector<float> before = random.values(40 * width), x = random.values(9 * width);
+      const auto stored = [&](const std::vector<float>& values, std::int64_t rows) {
+        const Tensor wide = on_device(values, {rows, width});
+        buffers_.push_back(queue_.backend().allocate(row_bytes(dtype, rows * width)));
+        const Tensor there = buffers_.back().tensor(dtype, {rows, width});
+        copy(queue_, there, wide);
+        return there;
+      };
+      const Tensor to = stored(before, 40), other = stored(before, 40), from = stored(x, 9);
+      const std::int32_t places[] = {3, 39, 0, 17, 18, 5, 31, 8, 9}, few[] = {7, 2};
+      const RowScatter jobs[] = {{to, from, places}, {other, from.rows(4, 2), few}};
+      scatter_rows(queue_, jobs);
+      const auto rounded = [&](float value) {
+        return dtype == DType::f32 ? value : bf16_to_f32(f32_to_bf16(value));
+      };
+      const auto check = [&](const Tensor& found_there, std::span<const std::int32_t> where,
+                             std::int64_t first) {
+        const Tensor wide = on_device(before, {40, width});
+        copy(queue_, wide, found_there);
+        const std::vector<float> found = back(wide);
+        std::vector<float> wanted = before;
+        for (std::size_t i = 0; i < where.size(); ++i)
+          std::copy_n(x.begin() + (first + std::ssize(where.first(i))) * width, width,
+                      wanted.begin() + where[i] * width);
+        for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(found[i], rounded(wanted[i])) << i;
+      };
+      check(to, places, 0);
+      check(other, few, 4);
+    }
+}
+
+TEST_P(OperationsTest, ValuesAreBroughtAtOnce) {
+  Random random(3);
+  const std::vector<float> x = random.values(1000);
+  const Tensor there = on_device(x, {10, 100});
+  std::vector<float> found(900);
+  queue_.backend().bring(found.data(), there.rows(1, 9));
+  EXPECT_TRUE(same_bits(found.data(), x.data() + 100, 900));
+}
+
+TEST_P(OperationsTest, GatedProductsAreThoseOfTheirParts) {
+  for (const Rows rows : {Rows::few, Rows::batched})
+    for (const std::int64_t T : {1, 7, 33}) {
+      const std::int64_t in = 48, out = 24, r = 4;
+      Random random(static_cast<std::uint64_t>(T));
+      std::vector<Weights> w;
+      for (int i = 0; i < 2; ++i) {
+        w.push_back(random_weights(random, DType::f32, out, in));
+        w.push_back(random_weights(random, DType::f32, r, in));
+        w.push_back(random_weights(random, DType::f32, out, r));
+      }
+      const Tensor x = on_device(random.values(T * in), {T, in});
+      std::vector<Matrix> there;
+      for (const Weights& weights : w) there.push_back(on_device(weights));
+      const auto zeros = [&](std::int64_t width) {
+        return on_device(std::vector<float>(index(T * width)), {T, width});
+      };
+      const auto output = [&](std::size_t i) {
+        return AdaptedOutput{
+            zeros(out), &there[3 * i], {there[3 * i + 1], there[3 * i + 2], 0.5f, zeros(r)}, false};
+      };
+      const AdaptedOutput parts[] = {output(0), output(1)}, gated[] = {output(0), output(1)};
+      linear_adapted(queue_, x, parts, rows);
+      swiglu(queue_, parts[0].out, parts[0].out, parts[1].out);
+      swiglu_adapted(queue_, x, gated[0], gated[1], rows);
+      EXPECT_EQ(back(gated[0].out), back(parts[0].out));
+    }
+}
+
 // What was filled piece by piece on the device is on the host, and its memory is used again.
 TEST_P(OperationsTest, PiecesComeToTheHostTogether) {
   HostPool pool;
@@ -276,10 +418,11 @@ TEST_P(OperationsTest, PiecesComeToTheHostTogether) {
     const Tensor a = room.piece(DType::f32, {3, 5}), b = room.piece(DType::bf16, {3}),
                  none = room.piece(DType::f32, {0, 4}), c = room.piece(DType::f32, {1});
     copy(queue_, a, on_device(x, {3, 5}));
+    if (round == 1) room.bring_aside(queue_);  // each piece once
     copy(queue_, b, on_device(y, {3}));
     copy(queue_, none, on_device({}, {0, 4}));
     copy(queue_, c, on_device(z, {1}));
-    room.bring(queue_);
+    round == 0 ? room.bring(queue_) : room.bring_aside(queue_);
     queue_.wait();
     EXPECT_TRUE(same_bits(room.on_host(a).on_host<float>(), x.data(), 15));
     EXPECT_TRUE(same_bits(room.on_host(c).on_host<float>(), z.data(), 1));

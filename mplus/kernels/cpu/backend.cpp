@@ -40,6 +40,10 @@ class CpuBackend final : public Backend {
   Buffer allocate_host(std::size_t size_bytes) const override { return allocate(size_bytes); }
   std::size_t free_bytes() const override { return std::numeric_limits<std::size_t>::max(); }
 
+  void bring(void* to, const ConstTensor& from) const override {
+    std::memcpy(to, from.data, row_bytes(from.dtype, from.elements()));
+  }
+
   DType weight_type(Numerics, DType file) const override { return file; }
   DType cache_type(Numerics) const override { return DType::f32; }
   std::string numerics_id(Numerics numerics) const override { return isa_numerics_id(numerics); }
@@ -62,6 +66,12 @@ class CpuBackend final : public Backend {
 
   void fill(Queue&, Tensor out, float value) const override {
     std::fill_n(out.on_host<float>(), out.elements(), value);
+  }
+
+  void scatter_rows(Queue&, std::span<const RowScatter> jobs) const override {
+    for (const auto& [to, from, places] : jobs)
+      for (std::int64_t i = 0; i < from.size(0); ++i)
+        copy_row(to.row(places[static_cast<std::size_t>(i)]), from.row(i));
   }
 
   void note_finite(Queue& queue, std::span<const Note> notes) const override {

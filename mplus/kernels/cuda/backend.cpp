@@ -1,8 +1,10 @@
 #include "mplus/kernels/cuda/backend.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/cuda/check.h"
@@ -73,6 +75,75 @@ void CudaBackend::copy(Queue& queue, Tensor out, ConstTensor in) const {
   const std::size_t size_bytes = row_bytes(in.dtype, in.elements());
   on_device(out) ? state.upload(queue.pool(), out.data, in.data, size_bytes)
                  : state.download(out.data, in.data, size_bytes);
+}
+
+// In one launch, as far as they are f32 without gaps and of whole fours.
+void CudaBackend::copy_all(Queue& queue, std::span<const RowCopy> copies) const {
+  CudaQueueState& state = state_of(queue);
+  const auto aligned = [](const void* p, std::uintptr_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(p) % bytes == 0;
+  };
+  Copies some;
+  const auto flush = [&] {
+    copy_several(state.stream(), std::exchange(some, {}));
+    check_launch("copying rows");
+  };
+  for (const RowCopy& copy : copies) {
+    const auto& [out, in, plus] = copy;
+    const bool fits = in.dtype == DType::f32 && in.contiguous() && out.contiguous() && aligned(in.data, 16) &&
+                      aligned(out.data, out.dtype == DType::f32 ? 16 : 8) && aligned(plus.data, 16) &&
+                      in.elements() % 4 == 0 && plus.elements() % 4 == 0;
+    if (!fits) {
+      Backend::copy_all(queue, {&copy, 1});
+      continue;
+    }
+    some.list[some.count++] = {out.data,      floats(in),      plus.empty() ? nullptr : floats(plus),
+                               in.elements(), plus.elements(), out.dtype};
+    if (some.count == Copies::kMost) flush();
+  }
+  flush();
+}
+
+void CudaBackend::copy_aside(Queue& queue, Tensor out, ConstTensor in) const {
+  state_for_products(queue).download_aside(out.data, in.data, row_bytes(in.dtype, in.elements()));
+}
+
+void CudaBackend::bring(void* to, const ConstTensor& from) const {
+  memory_->use();
+  check(cudaMemcpyAsync(to, from.data, row_bytes(from.dtype, from.elements()), cudaMemcpyDeviceToHost,
+                        memory_->stream()),
+        "copying from the device");
+  check(cudaStreamSynchronize(memory_->stream()), "copying from the device");
+}
+
+void CudaBackend::scatter_rows(Queue& queue, std::span<const RowScatter> jobs) const {
+  CudaQueueState& state = state_of(queue);
+  std::size_t places = 0;
+  for (const RowScatter& job : jobs) places += job.places.size();
+  const std::size_t table_bytes = jobs.size() * sizeof(ScatterJob), size_bytes = table_bytes + 4 * places;
+  auto* there = static_cast<std::byte*>(state.scratch(Scratch::places, size_bytes));
+  std::byte* staged = state.stage(size_bytes);
+  std::byte* at = staged + table_bytes;
+  std::int64_t most_rows = 0;
+  bool quads = true;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& [to, from, rows] = jobs[i];
+    const ScatterJob job{.to = to.data,
+                         .from = from.data,
+                         .places = reinterpret_cast<const std::int32_t*>(there + (at - staged)),
+                         .n = from.size(0),
+                         .size_bytes = static_cast<std::int64_t>(row_bytes(to.dtype, to.size(1)))};
+    std::memcpy(staged + i * sizeof job, &job, sizeof job);
+    std::memcpy(at, rows.data(), rows.size_bytes());
+    at += rows.size_bytes();
+    most_rows = std::max(most_rows, job.n);
+    for (const void* p : {static_cast<const void*>(to.data), from.data})
+      quads = quads && reinterpret_cast<std::uintptr_t>(p) % 16 == 0 && job.size_bytes % 16 == 0;
+  }
+  state.send(there, staged, size_bytes);
+  cuda::scatter_rows(state.stream(), reinterpret_cast<const ScatterJob*>(there), std::ssize(jobs), most_rows,
+                     quads);
+  check_launch("scattering rows");
 }
 
 void CudaBackend::fill(Queue& queue, Tensor out, float value) const {

@@ -16,13 +16,18 @@ class CudaBackend final : public Backend {
   Buffer allocate(std::size_t size_bytes) const override { return memory_->allocate(size_bytes); }
   Buffer allocate_host(std::size_t size_bytes) const override { return memory_->allocate_host(size_bytes); }
   std::size_t free_bytes() const override { return memory_->free_bytes(); }
+  MemoryUse memory_use() const override { return memory_->memory_use(); }
+  void bring(void* to, const ConstTensor& from) const override;
   DType weight_type(Numerics numerics, DType file) const override;
   DType cache_type(Numerics numerics) const override;
   std::string numerics_id(Numerics numerics) const override;
   std::unique_ptr<QueueState> make_state() const override;
   void wait(Queue& queue) const override;
   void copy(Queue& queue, Tensor out, ConstTensor in) const override;
+  void copy_all(Queue& queue, std::span<const RowCopy> copies) const override;
+  void copy_aside(Queue& queue, Tensor out, ConstTensor in) const override;
   void fill(Queue& queue, Tensor out, float value) const override;
+  void scatter_rows(Queue& queue, std::span<const RowScatter> jobs) const override;
   void note_finite(Queue& queue, std::span<const Note> notes) const override;
   std::int32_t take_note(Queue& queue) const override;
   void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
@@ -36,9 +41,13 @@ class CudaBackend final : public Backend {
   void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override;
   void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
                       kernels::Rows rows) const override;
+  void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                      kernels::Rows rows) const override;
   // attention.cpp
   void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                    const RopeTable& angles) const override;
+  void append_all(Queue& queue, std::span<const CacheAppend> jobs, const KvShape& shape,
+                  const RopeTable& angles) const override;
   void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                    const RopeTable& angles) const override;
   void attend(Queue& queue, std::span<const kernels::AttendItem> items, const KvShape& shape) const override;

@@ -107,6 +107,16 @@ std::size_t DeviceMemory::free_bytes() const {
   return free + static_cast<std::size_t>(reserved - used);
 }
 
+MemoryUse DeviceMemory::memory_use() const {
+  use();
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for its free memory");
+  std::uint64_t used = 0, most = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "asking for its memory");
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &most), "asking for its memory");
+  return {static_cast<std::size_t>(used), static_cast<std::size_t>(most), total - free};
+}
+
 const DeviceMemory& device_memory(int index) {
   static std::mutex mutex;
   // Never given back: buffers outlive it otherwise.

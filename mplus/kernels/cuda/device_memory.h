@@ -8,6 +8,7 @@
 #include <string>
 
 #include "mplus/core/device_buffer.h"
+#include "mplus/kernels/backend.h"
 
 namespace mplus::kernels::cuda {
 
@@ -27,6 +28,7 @@ class DeviceMemory {
   Buffer allocate(std::size_t size_bytes) const;
   Buffer allocate_host(std::size_t size_bytes) const;  // pinned
   std::size_t free_bytes() const;
+  MemoryUse memory_use() const;
 
  private:
   int index_ = 0;

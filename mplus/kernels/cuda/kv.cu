@@ -9,9 +9,8 @@ namespace mplus::kernels::cuda {
 namespace {
 
 template <class Row, class Stored>
-__global__ void append_kernel(AppendRows job) {
-  begin_in_turn();
-  const std::int64_t r = blockIdx.x, half = job.shape.head_size / 2, position = job.cache.rows + r;
+__device__ void append_row(const AppendRows& job, std::int64_t r) {
+  const std::int64_t half = job.shape.head_size / 2, position = job.cache.rows + r;
   const Row* k =
       job.k_rows ? static_cast<const Row*>(job.k_rows[r]) : static_cast<const Row*>(job.k) + r * job.k_stride;
   const Row* v =
@@ -31,15 +30,47 @@ __global__ void append_kernel(AppendRows job) {
   }
 }
 
+template <class Row, class Stored>
+__global__ void append_kernel(AppendRows job) {
+  begin_in_turn();
+  append_row<Row, Stored>(job, blockIdx.x);
+}
+
+// blockIdx.y is one of the jobs.
+template <class Row, class Stored>
+__global__ void append_batch_kernel(const __grid_constant__ AppendBatch batch) {
+  begin_in_turn();
+  const AppendRows& job = batch.list[blockIdx.y];
+  if (static_cast<std::int64_t>(blockIdx.x) < job.count) append_row<Row, Stored>(job, blockIdx.x);
+}
+
+unsigned threads_for(const Shape& shape) {
+  const std::int64_t pairs = shape.groups * shape.head_size / 2;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((pairs + 31) / 32 * 32, 32, 256));
+}
+
 }  // namespace
 
 void append_rows(Stream stream, const AppendRows& job) {
   if (job.count <= 0) return;
-  const std::int64_t pairs = job.shape.groups * job.shape.head_size / 2;
-  const auto threads = static_cast<unsigned>(std::clamp<std::int64_t>((pairs + 31) / 32 * 32, 32, 256));
   with_float(job.dtype, [&]<class Row>(Row) {
     with_float(job.cache.dtype, [&]<class Stored>(Stored) {
-      launch(append_kernel<Row, Stored>, static_cast<unsigned>(job.count), threads, stream, 0, job);
+      launch(append_kernel<Row, Stored>, static_cast<unsigned>(job.count), threads_for(job.shape), stream, 0,
+             job);
+    });
+  });
+}
+
+void append_rows(Stream stream, const AppendBatch& batch) {
+  std::int64_t most = 0;
+  for (int i = 0; i < batch.count; ++i) most = std::max(most, batch.list[i].count);
+  if (most == 0) return;
+  const AppendRows& first = batch.list[0];
+  with_float(first.dtype, [&]<class Row>(Row) {
+    with_float(first.cache.dtype, [&]<class Stored>(Stored) {
+      launch(append_batch_kernel<Row, Stored>,
+             dim3(static_cast<unsigned>(most), static_cast<unsigned>(batch.count)), threads_for(first.shape),
+             stream, 0, batch);
     });
   });
 }

@@ -23,6 +23,20 @@ struct Rows2d {
 // rows.cu
 bool kernels_fit();  // whether the current device has these kernels
 void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride, const Rows2d& in);
+// out[n] = in[n], or with row[width] added to every `width` of them; numbers of elements are multiples of
+// four, and places of 16 bytes (out of eight where it is not f32).
+struct Copies {
+  struct Copy {
+    void* out = nullptr;
+    const float *in = nullptr, *plus = nullptr;
+    std::int64_t n = 0, width = 0;
+    DType dtype = DType::f32;
+  };
+  static constexpr int kMost = 32;
+  Copy list[kMost];
+  int count = 0;
+};
+void copy_several(Stream stream, const Copies& copies);
 // For the matrix instruction: type is bf16 or f16; f16 keeps what is too large for it at its largest value.
 void round_operand(Stream stream, void* out, DType type, const float* in, std::int64_t n);
 void fill(Stream stream, float* out, std::int64_t n, float value);
@@ -38,8 +52,19 @@ struct Notes {
   int count = 0;
 };
 void note_finite(Stream stream, std::int32_t* to, const Notes& notes);
+// *to becomes 1 where a[n] and b[n] differ in a bit.
+void note_difference(Stream stream, std::int32_t* to, const float* a, const float* b, std::int64_t n);
 // out[n, size_bytes]: bytes of n rows, which begin where `rows` says (size_bytes and places are even).
 void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n, std::int64_t size_bytes);
+// to[places[i]] = from[i] for i in [0, n): rows of whole 16 bytes where `quads`, else of an even number.
+struct ScatterJob {
+  void* to = nullptr;
+  const void* from = nullptr;
+  const std::int32_t* places = nullptr;
+  std::int64_t n = 0, size_bytes = 0;
+};
+void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std::int64_t most_rows,
+                  bool quads);
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
 
 // elementwise.cu: results also as operands of the matrix instruction, one behind the other, where `to` is
@@ -116,6 +141,11 @@ struct Adapters {
 // Ranks of 4, 8, 16 and 32; whole 16 bytes of out and b.
 bool fits_adapters(const Adapters& adapters);
 void add_adapters(Stream stream, const Adapters& adapters);
+// gated.cu: gate and up, in that order, whose products are there without their additions (`begin` means
+// nothing): gate = silu(gate + its addition) · (up + its own), also as an operand. Ranks up to 16, rows of
+// gate one behind the other.
+bool fits_gated(const Adapters& adapters);
+void swiglu_gated(Stream stream, const Adapters& adapters, const Rounded& rounded);
 // linear_plain.cu: f32 arithmetic, any size and type. A row's bits depend on that row and on `few` alone.
 void linear_plain(Stream stream, const Products& products, bool few);
 
@@ -143,6 +173,13 @@ struct AppendRows {
   std::int64_t count = 0;
 };
 void append_rows(Stream stream, const AppendRows& job);
+// Several, of one shape and with the same types.
+struct AppendBatch {
+  static constexpr int kMost = 24;
+  AppendRows list[kMost];
+  int count = 0;
+};
+void append_rows(Stream stream, const AppendBatch& batch);
 
 // Attention of several sessions. Query t of T sees the first rows − T + 1 + t rows of its cache.
 struct AttendItem {

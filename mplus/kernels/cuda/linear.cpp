@@ -150,4 +150,23 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
   if (!few) run(queue, state, base, rows);
 }
 
+// With many rows: both products as they are, and the additions with the rest, so that gate and up are written
+// and read once.
+void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate,
+                                 const AdaptedOutput& up, kernels::Rows rows) const {
+  const AdaptedOutput both[] = {gate, up};
+  Adapters adapters;
+  if (queue.numerics() == Numerics::exact || rows != kernels::Rows::batched || x.size(0) == 0 ||
+      !collect(adapters, both, x.size(0), false) || !fits_gated(adapters))
+    return Backend::swiglu_adapted(queue, x, gate, up, rows);
+  CudaQueueState& state = state_for_products(queue);
+  Products products = products_of(x);
+  for (const AdaptedOutput& output : both) add(products, product_of(output.out, *output.base, {}));
+  for (const AdaptedOutput& output : both)
+    add(products, product_of(output.adapter.low, output.adapter.a, {}));
+  run(queue, state, products, rows);
+  swiglu_gated(state.stream(), adapters, state.round_along(gate.out));
+  check_launch("swiglu");
+}
+
 }  // namespace mplus::kernels::cuda

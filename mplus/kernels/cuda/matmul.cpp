@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/cuda/check.h"
 #include "mplus/kernels/cuda/cublas_lt.h"
 
 namespace mplus::kernels::cuda {
@@ -116,35 +118,103 @@ void Matmul::open() {
   workspace_ = memory_->allocate(kWorkspaceBytes);
 }
 
-const Matmul::Plan& Matmul::plan_for(const Job& job) {
-  const std::int64_t rows =
-      job.any_neighbours ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(job.T))) : 0;
-  const Product& product = job.product;
-  std::unique_ptr<Plan>& plan = plans_[{product.outputs, job.inputs, product.dtype, rows}];
-  if (plan) return *plan;
-  const Operands operands(product, job.inputs, rows == 0 ? kUsualRows : rows);
+namespace {
+
+// Algorithms for so many rows, the fastest first by what the library expects. `one_order`: those that add up
+// a row's products in one block alone.
+std::vector<cublasLtMatmulAlgo_t> algorithms(cublasLtHandle_t handle, const Matmul::Job& job,
+                                             std::int64_t rows, bool one_order) {
+  const Operands operands(job.product, job.inputs, rows, job.twin);
   Preference preference;
-  make_preference(preference, rows == 0);
+  make_preference(preference, one_order);
   std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
   int count = 0;
-  check(cublas_lt().heuristic(handle_, operands.desc.handle, operands.w.handle, operands.x.handle,
-                              operands.out.handle, operands.out.handle, preference.handle,
-                              static_cast<int>(found.size()), found.data(), &count),
-        "choosing an algorithm");
-  for (int i = 0; i < count && !plan; ++i) {
+  const cublasStatus_t status = cublas_lt().heuristic(
+      handle, operands.desc.handle, operands.w.handle, operands.x.handle, operands.out.handle,
+      operands.out.handle, preference.handle, static_cast<int>(found.size()), found.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(status, "choosing an algorithm");
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; i < count; ++i) {
     const cublasLtMatmulHeuristicResult_t& result = found[static_cast<std::size_t>(i)];
-    if (result.state == CUBLAS_STATUS_SUCCESS && (rows != 0 || sums_in_one_block(result.algo)))
-      plan = std::make_unique<Plan>(Plan{result.algo});
+    if (result.state == CUBLAS_STATUS_SUCCESS && (!one_order || sums_in_one_block(result.algo)))
+      algorithms.push_back(result.algo);
   }
-  if (!plan)
+  return algorithms;
+}
+
+}  // namespace
+
+const Matmul::Plan& Matmul::usual_plan(const Job& job) {
+  const Product& product = job.product;
+  std::unique_ptr<Plan>& plan = plans_[{product.outputs, job.inputs, product.dtype}];
+  if (plan) return *plan;
+  Job alone = job;
+  alone.twin = nullptr;
+  const auto found = algorithms(handle_, alone, kUsualRows, true);
+  if (found.empty())
     fail(ErrorCode::unsupported, "cuBLASLt has no algorithm for weights [{}, {}] of {}", product.outputs,
          job.inputs, dtype_name(product.dtype));
+  plan = std::make_unique<Plan>(Plan{found.front()});
   return *plan;
 }
 
-void Matmul::run(const Job& job) {
-  open();
-  const Plan& plan = plan_for(job);
+const Matmul::Plan& Matmul::plan_for(const Job& job) {
+  const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(job.T)));
+  const Product& product = job.product;
+  const bool twin = job.twin != nullptr && !job.any_neighbours;
+  if (!job.any_neighbours && rows == kUsualRows && !twin) return usual_plan(job);
+  std::unique_ptr<Plan>& plan =
+      plans_[{product.outputs, job.inputs, product.dtype, rows, job.any_neighbours, twin}];
+  if (plan) return *plan;
+  const Plan& usual = usual_plan(job);
+  Job alone = job;
+  if (!twin) alone.twin = nullptr;
+  for (const cublasLtMatmulAlgo_t& algorithm : algorithms(handle_, alone, rows, !job.any_neighbours)) {
+    const Plan found{algorithm};
+    if (!job.any_neighbours && !same_bits(job, found, usual)) continue;
+    plan = std::make_unique<Plan>(found);
+    break;
+  }
+  if (!plan) plan = std::make_unique<Plan>(usual);
+  return *plan;
+}
+
+// Makes the job's products both ways, somewhere else, and compares them.
+bool Matmul::same_bits(const Job& job, const Plan& plan, const Plan& usual) const {
+  constexpr std::int64_t kMostCompared = 1024;  // rows
+  const std::int64_t T = std::min(job.T, kMostCompared), size = T * job.product.outputs,
+                     all = job.twin ? 2 * size : size;
+  const Buffer room = memory_->allocate(2 * row_bytes(DType::f32, all) + sizeof(std::int32_t));
+  auto* one = static_cast<float*>(room.tensor(DType::i8, {0}).data);
+  auto* other = one + all;
+  auto* differ = reinterpret_cast<std::int32_t*>(other + all);
+  const auto make = [&](float* out, const Plan& by, bool together) {
+    Job probe = job;
+    probe.T = T;
+    Product second = job.twin ? *job.twin : job.product;
+    for (Product* product : {&probe.product, &second}) {
+      product->out_stride = product->outputs;
+      product->accumulate = false;
+    }
+    probe.product.out = out;
+    second.out = out + size;
+    probe.twin = job.twin && together ? &second : nullptr;
+    if (!start(probe, by)) return false;
+    probe.product = second;
+    return together || !job.twin || start(probe, by);
+  };
+  if (!make(one, plan, true) || !make(other, usual, false)) return false;
+  std::int32_t found = 0;
+  check(cudaMemsetAsync(differ, 0, sizeof found, memory_->stream()), "comparing algorithms");
+  note_difference(memory_->stream(), differ, one, other, all);
+  check(cudaMemcpyAsync(&found, differ, sizeof found, cudaMemcpyDeviceToHost, memory_->stream()),
+        "comparing algorithms");
+  check(cudaStreamSynchronize(memory_->stream()), "comparing algorithms");
+  return found == 0;
+}
+
+bool Matmul::start(const Job& job, const Plan& plan) const {
   const Product& product = job.product;
   const Operands operands(product, job.inputs, job.T, job.twin);
   const float beta = product.accumulate ? 1.0f : 0.0f;
@@ -152,12 +222,24 @@ void Matmul::run(const Job& job) {
       handle_, operands.desc.handle, &product.scale, product.w, operands.w.handle, job.x, operands.x.handle,
       &beta, product.out, operands.out.handle, product.out, operands.out.handle, &plan.algo,
       workspace_.tensor(DType::i8, {0}).data, kWorkspaceBytes, memory_->stream());
-  if (status == CUBLAS_STATUS_SUCCESS || !job.twin) return check(status, "multiplying");
-  Job alone = job;  // an algorithm that makes one product at a time
-  alone.twin = nullptr;
-  run(alone);
-  alone.product = *job.twin;
-  run(alone);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  check(status, "multiplying");
+  return true;
+}
+
+void Matmul::run(const Job& job) {
+  open();
+  if (start(job, plan_for(job))) return;
+  if (job.twin) {  // an algorithm that makes one product at a time
+    Job alone = job;
+    alone.twin = nullptr;
+    run(alone);
+    alone.product = *job.twin;
+    return run(alone);
+  }
+  if (!start(job, usual_plan(job)))
+    fail(ErrorCode::unsupported, "cuBLASLt does not multiply {} rows with weights [{}, {}] of {}", job.T,
+         job.product.outputs, job.inputs, dtype_name(job.product.dtype));
 }
 
 std::string matmul_id() { return "cublaslt" + std::to_string(cublas_lt().version()); }

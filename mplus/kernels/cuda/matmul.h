@@ -1,13 +1,14 @@
 // Large products by cuBLASLt: out[T,o] = scale · x[T,i] · w[o,i]ᵀ, or +=, x and w of bf16 or f16, out of f32.
-// An algorithm is chosen once for a shape of weights. For rows that must not depend on their neighbours it is
-// the same for every T and adds up a row's products in one block, in one order.
+// An algorithm is chosen once for a shape of weights and a range of T. Where rows must not depend on their
+// neighbours, all of them add up a row's products in one block, in one order, and give the same bits: a
+// second one is taken only if it does, bit for bit, what the shape's first one does with the rows at hand.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 
 #include "mplus/core/device_buffer.h"
 #include "mplus/core/dtype.h"
@@ -42,10 +43,19 @@ class Matmul {
 
  private:
   struct Plan;
-  using Key = std::tuple<std::int64_t, std::int64_t, DType, std::int64_t>;  // o, i, type, T or 0 for any
+  struct Key {
+    std::int64_t outputs = 0, inputs = 0;
+    DType dtype = DType::bf16;
+    std::int64_t rows = 0;  // 0: the one that says what a row's bits are
+    bool any_neighbours = false, twin = false;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
 
   void open();
   const Plan& plan_for(const Job& job);
+  const Plan& usual_plan(const Job& job);
+  bool same_bits(const Job& job, const Plan& plan, const Plan& usual) const;
+  bool start(const Job& job, const Plan& plan) const;  // false: the algorithm does not make it
 
   const DeviceMemory* memory_;
   cublasLtContext* handle_ = nullptr;

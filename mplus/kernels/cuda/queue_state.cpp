@@ -40,6 +40,8 @@ CudaQueueState::CudaQueueState(const DeviceMemory& memory) : memory_(&memory), m
     slot.memory = memory.allocate_host(kSlotBytes);
     check(cudaEventCreateWithFlags(&slot.sent, cudaEventDisableTiming), "making an event");
   }
+  check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "making a stream");
+  check(cudaEventCreateWithFlags(&made_, cudaEventDisableTiming), "making an event");
   note_ = memory.allocate(sizeof(std::int32_t));
   check(cudaMemsetAsync(note(), kNoNote, sizeof(std::int32_t), stream()), "clearing memory");
 }
@@ -47,6 +49,8 @@ CudaQueueState::CudaQueueState(const DeviceMemory& memory) : memory_(&memory), m
 CudaQueueState::~CudaQueueState() {
   for (const Slot& slot : slots_)
     if (slot.sent) cudaEventDestroy(slot.sent);
+  if (made_) cudaEventDestroy(made_);
+  if (aside_) cudaStreamDestroy(aside_);
   cudaGetLastError();
 }
 
@@ -146,11 +150,19 @@ void CudaQueueState::download(void* to, const void* from, std::size_t size_bytes
   check(cudaMemcpyAsync(room, from, size_bytes, cudaMemcpyDeviceToHost, stream()), "copying from the device");
 }
 
+void CudaQueueState::download_aside(void* to, const void* from, std::size_t size_bytes) {
+  if (size_bytes == 0) return;
+  check(cudaEventRecord(made_, stream()), "copying from the device");
+  check(cudaStreamWaitEvent(aside_, made_), "copying from the device");
+  check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDeviceToHost, aside_), "copying from the device");
+}
+
 void CudaQueueState::wait() {
   std::vector<Landing> arriving;
   std::swap(arriving, pending_);  // of a device that has failed nothing arrives later
   landing_ = landed_ = 0;
   check(cudaStreamSynchronize(stream()), "computing");
+  check(cudaStreamSynchronize(aside_), "copying from the device");
   for (Slot& slot : slots_) slot.filled = 0;
   for (const Landing& landing : arriving) std::memcpy(landing.to, landing.from, landing.size_bytes);
   arriving.clear();

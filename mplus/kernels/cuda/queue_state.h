@@ -48,6 +48,8 @@ class CudaQueueState final : public QueueState {
   void upload(ThreadPool& pool, void* to, const void* from, std::size_t size_bytes);
   // To host memory, where it is after wait(). Pinned memory is written directly.
   void download(void* to, const void* from, std::size_t size_bytes);
+  // The same to pinned memory, beside what the stream is told to do after this.
+  void download_aside(void* to, const void* from, std::size_t size_bytes);
   void wait();
 
   std::int32_t* note();      // on the device
@@ -83,6 +85,8 @@ class CudaQueueState final : public QueueState {
   std::size_t landing_ = 0, landed_ = 0;  // which of landings_ is being filled, and how far
   std::vector<Landing> pending_;
   Buffer note_;
+  cudaStream_t aside_ = nullptr;
+  cudaEvent_t made_ = nullptr;  // what is copied aside
 };
 
 }  // namespace mplus::kernels::cuda

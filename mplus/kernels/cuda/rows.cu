@@ -18,6 +18,29 @@ __global__ void convert_kernel(Out* out, std::int64_t out_stride, const In* in, 
 }
 
 template <class T>
+__device__ void store_rounded_quad(void* out, std::int64_t i, const float4& x) {
+  const T four[] = {from_float<T>(x.x), from_float<T>(x.y), from_float<T>(x.z), from_float<T>(x.w)};
+  static_cast<uint2*>(out)[i] = *reinterpret_cast<const uint2*>(four);
+}
+
+// blockIdx.y is one of the copies.
+__global__ void copies_kernel(const __grid_constant__ Copies copies) {
+  begin_in_turn();
+  const Copies::Copy& copy = copies.list[blockIdx.y];
+  const auto* in = reinterpret_cast<const float4*>(copy.in);
+  for (std::int64_t i = first_of_grid(); i < copy.n / 4; i += grid_size()) {
+    float4 x = in[i];
+    if (copy.plus != nullptr) {
+      const float4 plus = reinterpret_cast<const float4*>(copy.plus)[i % (copy.width / 4)];
+      x = {x.x + plus.x, x.y + plus.y, x.z + plus.z, x.w + plus.w};
+    }
+    if (copy.dtype == DType::f32) static_cast<float4*>(copy.out)[i] = x;
+    else if (copy.dtype == DType::bf16) store_rounded_quad<bf16>(copy.out, i, x);
+    else store_rounded_quad<f16>(copy.out, i, x);
+  }
+}
+
+template <class T>
 __global__ void round_kernel(uint2* out, const float4* in, std::int64_t quarters) {
   begin_in_turn();
   for (std::int64_t i = first_of_grid(); i < quarters; i += grid_size()) {
@@ -55,10 +78,29 @@ __global__ void finite_kernel(std::int32_t* to, const __grid_constant__ Notes no
   if (bad) atomicMin(to, note.number);
 }
 
+__global__ void difference_kernel(std::int32_t* to, const std::uint32_t* a, const std::uint32_t* b,
+                                  std::int64_t n) {
+  bool differ = false;
+  for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) differ |= a[i] != b[i];
+  if (differ) *to = 1;
+}
+
 __global__ void gather_kernel(std::uint16_t* out, const void* const* rows, std::int64_t words) {
   const std::int64_t r = blockIdx.x;
   const auto* row = static_cast<const std::uint16_t*>(rows[r]);
   for (std::int64_t i = threadIdx.x; i < words; i += blockDim.x) out[r * words + i] = row[i];
+}
+
+// blockIdx.y is one of the jobs, blockIdx.x a row.
+template <class Word>
+__global__ void scatter_kernel(const ScatterJob* jobs) {
+  begin_in_turn();
+  const ScatterJob job = jobs[blockIdx.y];
+  const std::int64_t r = blockIdx.x, words = job.size_bytes / static_cast<std::int64_t>(sizeof(Word));
+  if (r >= job.n) return;
+  const auto* from = static_cast<const Word*>(job.from) + r * words;
+  auto* to = static_cast<Word*>(job.to) + job.places[r] * words;
+  for (std::int64_t i = threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
 }
 
 template <class T>
@@ -88,6 +130,14 @@ void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride,
   });
 }
 
+void copy_several(Stream stream, const Copies& copies) {
+  std::int64_t most = 0;
+  for (int i = 0; i < copies.count; ++i) most = std::max(most, copies.list[i].n);
+  if (most == 0) return;
+  launch(copies_kernel, dim3(blocks_for(most / 4), static_cast<unsigned>(copies.count)), kThreads, stream, 0,
+         copies);
+}
+
 void round_operand(Stream stream, void* out, DType type, const float* in, std::int64_t n) {
   const std::int64_t quarters = n / 4, done = quarters * 4;
   with_half(type, [&]<class T>(T) {
@@ -112,11 +162,24 @@ void note_finite(Stream stream, std::int32_t* to, const Notes& notes) {
          stream, 0, to, notes);
 }
 
+void note_difference(Stream stream, std::int32_t* to, const float* a, const float* b, std::int64_t n) {
+  difference_kernel<<<blocks_for(n), kThreads, 0, stream>>>(to, reinterpret_cast<const std::uint32_t*>(a),
+                                                            reinterpret_cast<const std::uint32_t*>(b), n);
+}
+
 void gather_bytes(Stream stream, void* out, const void* const* rows, std::int64_t n,
                   std::int64_t size_bytes) {
   if (n <= 0) return;
   gather_kernel<<<static_cast<unsigned>(n), 128, 0, stream>>>(static_cast<std::uint16_t*>(out), rows,
                                                               size_bytes / 2);
+}
+
+void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std::int64_t most_rows,
+                  bool quads) {
+  if (count <= 0 || most_rows <= 0) return;
+  const dim3 grid(static_cast<unsigned>(most_rows), static_cast<unsigned>(count));
+  if (quads) launch(scatter_kernel<uint4>, grid, 128, stream, 0, jobs);
+  else launch(scatter_kernel<std::uint16_t>, grid, 128, stream, 0, jobs);
 }
 
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T) {
