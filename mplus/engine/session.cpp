@@ -45,6 +45,13 @@ Session::Change::Change(Session& session) : session_(session) {
   session.changing_ = true;
 }
 
+// Whoever looks at the session from now on need not wait for values to be moved, nor are those of a pass
+// kept.
+Session::Change::~Change() {
+  session_.memory_.settle(&session_.engine_->queue().pool());
+  session_.changing_ = false;
+}
+
 void Session::require_memory(const char* what) const {
   if (!engine_->has_memory())
     fail(ErrorCode::invalid_argument,
@@ -148,7 +155,7 @@ Steps<bool> Session::write_rows(std::span<const WindowToken> tokens, Stopping st
   const bool written = co_await Offer{work, stopping.how};
   if (!written) co_return false;
   const auto& done = std::get<Write>(work);
-  memory_.update(done.written->rows.layers(), done.drops, &engine_->queue().pool());
+  memory_.update(done.written.layers, done.drops, &engine_->queue());
   if (!injected_drops_.empty()) injected_drops_.erase(injected_drops_.begin());
   co_return true;
 }

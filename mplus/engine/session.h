@@ -163,7 +163,7 @@ class Session {
     explicit Change(Session& session);
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    ~Change() { session_.changing_ = false; }
+    ~Change();
 
    private:
     Session& session_;

@@ -138,7 +138,7 @@ memory::Rewriting Session::write_again(const TextLeft& left, const IdsOfSource& 
   std::set<std::int64_t> chunks;
   for (const auto& [update, spans] : left) chunks.insert(update);
   memory::Rewriting rewriting(memory_.layout(), chunks);
-  const Session fresh(*engine_);
+  Session fresh(*engine_);
   WrittenTokens tokens(*engine_, record_, ids);
   std::vector<std::int64_t> updates;
   std::vector<std::vector<io::TokenId>> batch;
@@ -148,7 +148,7 @@ memory::Rewriting Session::write_again(const TextLeft& left, const IdsOfSource& 
     for (const auto& chunk : batch) works.emplace_back(Write{.chunk = chunk, .memory = &fresh.memory_});
     engine_->runner().finish(works);
     for (std::size_t i = 0; i < works.size(); ++i)
-      rewriting.put(updates[i], std::get<Write>(works[i]).written->rows.layers());
+      rewriting.put(updates[i], std::get<Write>(works[i]).written.layers);
     updates.clear();
     batch.clear();
     in_batch = 0;

@@ -42,18 +42,16 @@ void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
   segments_.push_back(std::move(fresh));
 }
 
-void LongTermStore::append(const Layout& layout, std::int64_t layer, const RowsView& from,
-                           const std::int64_t* rows, std::int64_t count) {
-  if (count == 0) return;
+std::int64_t LongTermStore::append(std::int64_t layer, std::span<const std::int64_t> births) {
   const std::size_t l = index(layer);
   SegmentUse& last = segments_.back();
-  for (std::int64_t i = 0; i < count; ++i) {
-    last.segment->append(layout, layer, from, rows[i]);
-    if (Expiry{from.birth[rows[i]], next_ordinal_[l]} >= expiry_[l]) ++alive_[l];
-    ++next_ordinal_[l];
-  }
-  last.used[l] += count;
-  last.note_births(layer, last.used[l] - count);
+  const std::int64_t first = last.used[l];
+  last.segment->extend(layer, births);
+  for (const std::int64_t birth : births)
+    if (Expiry{birth, next_ordinal_[l]++} >= expiry_[l]) ++alive_[l];
+  last.used[l] += std::ssize(births);
+  last.note_births(layer, first);
+  return first;
 }
 
 // At least the n oldest living rows of a layer that holds so many, in any order. They were born just behind

@@ -36,11 +36,11 @@ class LongTermStore {
  public:
   explicit LongTermStore(const Layout& layout);
 
-  // Moves the given rows of a layer's short-term slots into the store; call for every layer, in any order or
-  // side by side, then enforce_capacity.
+  // Room in the last segment for rows that a layer's short-term slots drop; call for every layer, in any
+  // order or side by side, then enforce_capacity. Their values are the caller's to put there (Segment::put),
+  // from the row on that append returns.
   void begin_append(const Layout& layout, std::int64_t most_rows);
-  void append(const Layout& layout, std::int64_t layer, const RowsView& from, const std::int64_t* rows,
-              std::int64_t count);
+  std::int64_t append(std::int64_t layer, std::span<const std::int64_t> births);
   void enforce_capacity(const Layout& layout);  // while a layer holds more than M rows, its oldest goes
 
   void adopt(std::shared_ptr<Segment> segment, const std::vector<std::int64_t>& rows);  // loading

@@ -1,123 +1,161 @@
 #include "mplus/memory/memory.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
+#include "mplus/kernels/rows.h"
 
 namespace mplus::memory {
 
-Memory::Memory(const Layout& layout, std::uint64_t seed)
-    : layout_(layout), seed_(seed), tail_(std::make_shared<Tail>()), long_term_(layout) {
+Memory::Memory(const Layout& layout, std::uint64_t seed) : layout_(layout), seed_(seed), long_term_(layout) {
   slots_.reserve(static_cast<std::size_t>(layout.layers));
   for (std::int64_t l = 0; l < layout.layers; ++l)
     slots_.push_back(std::make_shared<Rows>(layout, layout.remembering.contains(l) ? layout.N : 0));
 }
 
 std::span<const float> Memory::tail(std::int64_t layer) const {
-  const auto place = static_cast<std::size_t>(layout_.remembering.place(layer));
-  if (tail_->layers.empty()) return {};
-  return {tail_->layers[place], static_cast<std::size_t>(tail_rows_ * layout_.hidden)};
+  if (!tail_) return {};
+  return {tail_->on_host(layout_.remembering.place(layer)),
+          static_cast<std::size_t>(tail_rows() * layout_.hidden)};
 }
 
 ConstTensor Memory::tail_near(const Device& device, std::int64_t layer) const {
-  const auto place = static_cast<std::size_t>(layout_.remembering.place(layer));
-  if (!tail_->on_device.empty() && tail_->on_device[place].device == device) return tail_->on_device[place];
-  return {tail(layer).data(), DType::f32, {tail_rows_, layout_.hidden}};
+  if (!tail_) return {nullptr, DType::f32, {0, layout_.hidden}};
+  return tail_->near(device, layout_.remembering.place(layer));
 }
 
 std::int64_t Memory::drop_count(std::int64_t layer, std::int64_t n) const {
-  return std::max<std::int64_t>(0, short_term(layer).n + n - layout_.N);
+  return std::max<std::int64_t>(0, slots_[static_cast<std::size_t>(layer)]->size() + n - layout_.N);
 }
 
-void Memory::update(std::span<const NewRows> layers, const Drops* drops, ThreadPool* threads) {
+void Memory::update(std::span<const NewRows> layers, const Drops* drops, kernels::Queue* queue) {
   MPLUS_CHECK(std::ssize(layers) == layout_.remembering_layers(), "{} layers", layers.size());
   const std::int64_t n = layers[0].n;
   MPLUS_CHECK(0 < n && n <= std::min(layout_.K, layout_.N), "update of {} rows, K {}, N {}", n, layout_.K,
               layout_.N);
   for (const NewRows& rows : layers)
     MPLUS_CHECK(rows.n == n, "{} rows in one layer, {} in another", rows.n, n);
+  ThreadPool* threads = queue ? &queue->pool() : nullptr;
+  settle(threads);
   std::int64_t most_drops = 0;  // layers differ once something was forgotten
-  for (const std::int64_t l : layout_.remembering.list(layout_.layers))
-    if (layout_.has_long_term()) most_drops = std::max(most_drops, drop_count(l, n));
+  for (const std::int64_t l : layout_.remembering.list(layout_.layers)) {
+    const std::int64_t count = drops ? std::ssize((*drops)[static_cast<std::size_t>(l)]) : drop_count(l, n);
+    if (layout_.has_long_term()) most_drops = std::max(most_drops, count);
+  }
   long_term_.begin_append(layout_, most_drops);
+  std::vector<Settling::Layer> changes(layers.size());
   const auto one_layer = [&](std::int64_t place, int) {
-    update_layer(layout_.remembering.layer(place), layers[static_cast<std::size_t>(place)], drops);
+    const auto p = static_cast<std::size_t>(place);
+    changes[p] = update_layer(layout_.remembering.layer(place), layers[p], drops);
   };
   if (threads) {
     threads->run(std::ssize(layers), one_layer);
   } else {
     for (std::int64_t place = 0; place < std::ssize(layers); ++place) one_layer(place, 0);
   }
+  if (queue && !queue->device().is_cpu()) put_on_device(*queue, changes);
+  const bool later = std::all_of(layers.begin(), layers.end(), [&](const NewRows& rows) {
+    return rows.memory && (!layout_.keep_hidden || rows.hidden_memory);
+  });
+  settling_ = std::make_shared<Settling>(
+      layout_, most_drops > 0 ? long_term_.segments().back().segment : nullptr, std::move(changes));
+  if (!later) settle(threads);
   long_term_.enforce_capacity(layout_);
-  auto tail = std::make_shared<Tail>();
-  for (const NewRows& rows : layers) {
-    tail->memory.push_back(rows.hidden_memory);
-    tail->layers.push_back(rows.hidden);
-    if (!rows.hidden_memory) {
-      auto copy = std::make_shared<AlignedVector<float>>(rows.hidden, rows.hidden + n * layout_.hidden);
-      tail->layers.back() = copy->data();
-      tail->memory.back() = std::move(copy);
-    }
-    if (rows.hidden_on_device.empty()) continue;
-    tail->on_device.push_back(rows.hidden_on_device);
-    tail->memory.push_back(rows.device_memory);
-  }
-  tail_ = std::move(tail);
-  tail_rows_ = n;
+  tail_ = std::make_shared<Tail>(layers, layout_.hidden);
   ++updates_;
 }
 
-// Touches nothing of the other layers.
-void Memory::update_layer(std::int64_t layer, const NewRows& rows, const Drops* drops) {
-  if (drops) {
-    drop(layer, (*drops)[static_cast<std::size_t>(layer)]);
-  } else {
-    const std::int64_t stream = layout_.drop_per_layer ? layer : 0;
-    drop(layer, choose_drops(seed_, stream, updates_, short_term(layer).n, drop_count(layer, rows.n)));
-  }
+Rows& Memory::owned(std::int64_t layer) {
   auto& slots = slots_[static_cast<std::size_t>(layer)];
   if (slots.use_count() > 1) slots = slots->copy(layout_);
-  slots->append(layout_, rows, updates_ * layout_.K + (layout_.K - rows.n));
+  return *slots;
 }
 
-void Memory::drop(std::int64_t layer, std::span<const std::int64_t> dropped) {
-  if (dropped.empty()) return;
-  auto& slots = slots_[static_cast<std::size_t>(layer)];
-  MPLUS_CHECK(std::is_sorted(dropped.begin(), dropped.end()) && dropped.front() >= 0 &&
-                  dropped.back() < slots->size(),
-              "layer {}: slots to drop must be ascending and below {}", layer, slots->size());
-  const auto count = static_cast<std::int64_t>(dropped.size());
-  if (layout_.has_long_term()) long_term_.append(layout_, layer, slots->view(), dropped.data(), count);
-  if (slots.use_count() > 1) slots = slots->copy(layout_);
-  slots->remove(layout_, dropped.data(), count);
+std::vector<std::int64_t> Memory::random_drops(std::int64_t layer, std::int64_t n) const {
+  const std::size_t l = static_cast<std::size_t>(layer);
+  const std::int64_t size = slots_[l]->size();
+  if (drop_count(layer, n) == 0) return {};
+  if (chosen_.seed == seed_ && chosen_.update == updates_ && chosen_.n == n && chosen_.sizes[l] == size)
+    return chosen_.drops[l];
+  return choose_drops(seed_, layout_.drop_per_layer ? layer : 0, updates_, size, drop_count(layer, n));
+}
+
+void Memory::get_ready(std::int64_t n, ThreadPool* threads) {
+  settle(threads);
+  if (chosen_.seed == seed_ && chosen_.update == updates_ && chosen_.n == n) return;
+  Chosen chosen{seed_, updates_, n, {}, Drops(slots_.size())};
+  for (const auto& slots : slots_) chosen.sizes.push_back(slots->size());
+  const auto one_layer = [&](std::int64_t place, int) {
+    const std::int64_t l = layout_.remembering.layer(place);
+    chosen.drops[static_cast<std::size_t>(l)] = random_drops(l, n);
+  };
+  if (threads) {
+    threads->run(layout_.remembering_layers(), one_layer);
+  } else {
+    for (std::int64_t place = 0; place < layout_.remembering_layers(); ++place) one_layer(place, 0);
+  }
+  chosen_ = std::move(chosen);
+}
+
+// Touches nothing of the other layers.
+Settling::Layer Memory::update_layer(std::int64_t layer, const NewRows& rows, const Drops* drops) {
+  Rows& slots = owned(layer);
+  const std::vector<std::int64_t> dropped =
+      drops ? (*drops)[static_cast<std::size_t>(layer)] : random_drops(layer, rows.n);
+  Settling::Layer change{.slots = &slots, .rows = rows, .layer = layer};
+  if (!dropped.empty()) {
+    MPLUS_CHECK(std::is_sorted(dropped.begin(), dropped.end()) && dropped.front() >= 0 &&
+                    dropped.back() < slots.size(),
+                "layer {}: slots to drop must be ascending and below {}", layer, slots.size());
+    std::vector<std::int64_t> births;
+    births.reserve(dropped.size());
+    for (const std::int64_t row : dropped) births.push_back(slots.view().birth[row]);
+    if (layout_.has_long_term()) change.first = long_term_.append(layer, births);
+    change.dropped = slots.remove(dropped.data(), std::ssize(dropped));
+  }
+  std::vector<std::int64_t> births(static_cast<std::size_t>(rows.n));
+  std::iota(births.begin(), births.end(), updates_ * layout_.K + (layout_.K - rows.n));
+  change.taken = slots.extend(births);
+  return change;
+}
+
+// A device that fails here fails at the next operation, too; the host has the rows.
+void Memory::put_on_device(kernels::Queue& queue, std::span<const Settling::Layer> layers) const {
+  std::vector<kernels::RowScatter> copies;
+  try {
+    for (const Settling::Layer& layer : layers)
+      layer.slots->resident().put(queue, layout_, layer.taken, layer.rows, copies);
+    kernels::scatter_rows(queue, copies);
+  } catch (const Error&) {
+    for (const Settling::Layer& layer : layers) layer.slots->resident().change(layer.taken);
+  }
 }
 
 void Memory::rewrite(const Rewriting& chunks) {
+  settle();
   long_term_.rewrite(layout_, chunks);
   for (std::int64_t l = 0; l < layout_.layers; ++l) {
-    auto& slots = slots_[static_cast<std::size_t>(l)];
-    const std::int64_t n = slots->size();
+    const std::int64_t n = slots_[static_cast<std::size_t>(l)]->size();
     std::vector<std::int64_t> gone;
-    bool owned = slots.use_count() == 1;
     for (std::int64_t r = 0; r < n; ++r) {
-      const std::int64_t birth = slots->view().birth[r];
+      const std::int64_t birth = slots_[static_cast<std::size_t>(l)]->view().birth[r];
       if (!chunks.touches(birth)) continue;
-      if (!std::exchange(owned, true)) slots = slots->copy(layout_);
       if (const auto place = chunks.instead_of(l, birth)) {
-        slots->replace(layout_, r, place->rows, place->row);
+        owned(l).replace(layout_, r, place->rows, place->row);
       } else {
         gone.push_back(r);
       }
     }
-    slots->remove(layout_, gone.data(), std::ssize(gone));
+    if (!gone.empty()) owned(l).remove(gone.data(), std::ssize(gone));
   }
   if (chunks.has(updates_ - 1)) load_tail(chunks.rows(updates_ - 1), chunks.newest_hidden());
 }
 
 bool Memory::equals(const Rewriting& chunks) const {
+  settle();
   bool same = true;
   for (std::int64_t l = 0; l < layout_.layers; ++l) {
     const RowsView slots = short_term(l);
@@ -143,6 +181,7 @@ LongTermStore::ChunkCount Memory::count(const std::set<std::int64_t>& chunks) co
 
 void Memory::load_short_term(std::span<const RowsView> layers) {
   MPLUS_CHECK(static_cast<std::int64_t>(layers.size()) == layout_.layers, "{} layers", layers.size());
+  settle();
   for (std::size_t l = 0; l < layers.size(); ++l)
     slots_[l] = std::make_shared<Rows>(layout_, slots_[l]->capacity(), layers[l]);
 }
@@ -150,17 +189,13 @@ void Memory::load_short_term(std::span<const RowsView> layers) {
 void Memory::load_tail(std::int64_t rows, std::span<const float> hidden) {
   MPLUS_CHECK(std::ssize(hidden) == layout_.remembering_layers() * rows * layout_.hidden, "{} values",
               hidden.size());
-  auto values = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
-  auto tail = std::make_shared<Tail>();
-  for (std::int64_t place = 0; place < layout_.remembering_layers(); ++place)
-    tail->layers.push_back(values->data() + place * rows * layout_.hidden);
-  tail->memory.push_back(std::move(values));
-  tail_rows_ = rows;
-  tail_ = std::move(tail);
+  tail_.reset();
+  if (rows > 0) tail_ = std::make_shared<Tail>(rows, layout_.hidden, hidden);
 }
 
 std::size_t Memory::size_bytes() const {
-  std::size_t size = tail_->layers.size() * row_bytes(DType::f32, tail_rows_ * layout_.hidden);
+  std::size_t size = static_cast<std::size_t>(layout_.remembering_layers()) *
+                     row_bytes(DType::f32, tail_rows() * layout_.hidden);
   for (std::int64_t l = 0; l < layout_.layers; ++l) {
     size += static_cast<std::size_t>(short_term(l).n) * layout_.row_cost_bytes();
     long_term_.for_each(l, [&](RowId id, std::int64_t) {

@@ -1,7 +1,6 @@
 #include "mplus/memory/resident.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "mplus/core/error.h"
@@ -10,93 +9,77 @@
 #include "mplus/memory/rows.h"
 
 namespace mplus::memory {
+namespace {
 
-void ResidentRows::append(std::int64_t rows) {
-  places_.resize(places_.size() + static_cast<std::size_t>(rows));
+constexpr std::int64_t kGap = 64;  // slots that are uploaded once more rather than begin another copy
+
+}  // namespace
+
+void ResidentRows::change(std::span<const std::int32_t> slots) {
+  for (const std::int32_t slot : slots) there_[static_cast<std::size_t>(slot)] = 0;
+  changed_ = true;
 }
 
-void ResidentRows::replace(std::int64_t row) { leave(places_[static_cast<std::size_t>(row)]); }
-
-void ResidentRows::remove(const std::int64_t* sorted, std::int64_t count) {
-  std::size_t next = 0;
-  for (std::size_t row = 0; row < places_.size(); ++row) {
-    if (count > 0 && *sorted == static_cast<std::int64_t>(row)) {
-      leave(places_[row]);
-      ++sorted;
-      --count;
-    } else {
-      places_[next++] = places_[row];
-    }
+bool ResidentRows::own(kernels::Queue& queue, const Layout& layout) {
+  const bool here = memory_ && memory_->device() == queue.device();
+  if (here && memory_.use_count() == 1) return true;
+  const auto slots = std::ssize(there_);
+  const std::int64_t kv = slots * layout.kv, all = 2 * kv + slots * layout.retriever;
+  std::shared_ptr<Buffer> fresh;
+  try {
+    fresh = std::make_shared<Buffer>(queue.backend().allocate(row_bytes(layout.dtype, all)));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_capacity) throw;
   }
-  places_.resize(next);
-}
-
-void ResidentRows::leave(std::optional<kernels::RowPlace>& place) {
-  if (place) --living_[place->block];
-  place.reset();
-}
-
-void ResidentRows::give_back_blocks() {
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    if (!blocks_[b] || 2 * living_[b] > blocks_[b]->rows) continue;
-    for (auto& place : places_)
-      if (place && place->block == b) leave(place);
-    blocks_[b].reset();
-    views_[b] = {};
-  }
+  const Tensor values = fresh ? fresh->tensor(layout.dtype, {all}) : Tensor();
+  if (fresh && here) kernels::copy(queue, values, memory_->tensor(layout.dtype, {all}));
+  if (!fresh || !here) std::fill(there_.begin(), there_.end(), 0);
+  changed_ = changed_ || !fresh || !here;
+  memory_ = std::move(fresh);
+  if (!memory_) return false;
+  columns_[0] = values.rows(0, kv).as_shape({slots, layout.kv});
+  columns_[1] = values.rows(kv, kv).as_shape({slots, layout.kv});
+  columns_[2] = {};
+  if (layout.retriever > 0)
+    columns_[2] = values.rows(2 * kv, slots * layout.retriever).as_shape({slots, layout.retriever});
+  return true;
 }
 
 bool ResidentRows::bring(kernels::Queue& queue, const Layout& layout, const RowsView& rows) {
-  MPLUS_CHECK(rows.n == std::ssize(places_) && rows.format == RowFormat::plain, "{} {} rows, {} followed",
-              rows.n, row_format_name(rows.format), places_.size());
-  if (device_ != queue.device()) {
-    *this = ResidentRows(rows.n);
-    device_ = queue.device();
-  }
+  MPLUS_CHECK(rows.n <= std::ssize(there_) && rows.format == RowFormat::plain, "{} {} rows, {} slots", rows.n,
+              row_format_name(rows.format), there_.size());
+  const bool here = memory_ && memory_->device() == queue.device();
+  if (here && !changed_) return true;
+  if (rows.n == 0 && !here) return own(queue, layout);
   std::vector<std::int64_t> missing;
-  const auto find_missing = [&] {
-    for (std::int64_t r = 0; r < rows.n; ++r)
-      if (!places_[static_cast<std::size_t>(r)]) missing.push_back(r);
-  };
-  find_missing();
-  if (missing.empty()) return true;
-  give_back_blocks();
-  missing.clear();
-  find_missing();
-  return upload(queue, layout, rows, missing);
+  for (std::int64_t r = 0; r < rows.n; ++r)
+    if (!here || !there_[static_cast<std::size_t>(rows.slot(r))]) missing.push_back(rows.slot(r));
+  if (!missing.empty() && !own(queue, layout)) return false;
+  std::sort(missing.begin(), missing.end());
+  const std::byte* columns[] = {rows.k, rows.v, rows.key};
+  for (std::size_t first = 0, end = 0; first < missing.size(); first = end) {
+    for (end = first + 1; end < missing.size() && missing[end] - missing[end - 1] <= kGap;) ++end;
+    const std::int64_t slot = missing[first], count = missing[end - 1] + 1 - slot;
+    for (std::size_t c = 0; c < std::size(columns); ++c) {
+      if (columns_[c].empty()) continue;
+      const std::int64_t width = columns_[c].size(1);
+      const std::byte* from = columns[c] + row_bytes(layout.dtype, slot * width);
+      kernels::copy(queue, columns_[c].rows(slot, count), ConstTensor(from, layout.dtype, {count, width}));
+    }
+  }
+  for (const std::int64_t slot : missing) there_[static_cast<std::size_t>(slot)] = 1;
+  changed_ = false;
+  return true;
 }
 
-bool ResidentRows::upload(kernels::Queue& queue, const Layout& layout, const RowsView& rows,
-                          std::span<const std::int64_t> missing) {
-  const std::size_t row = layout.kv_bytes(), half = missing.size() * row;
-  const auto n = std::ssize(missing);
-  auto block = std::make_shared<Block>();
-  try {
-    *block = {queue.backend().allocate(2 * half), n};
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::out_of_capacity) throw;
-    return false;
-  }
-  std::byte* staged = queue.shared_scratch(2 * half);
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    std::memcpy(staged + i * row, rows.k_row(layout, missing[i]), row);
-    std::memcpy(staged + half + i * row, rows.v_row(layout, missing[i]), row);
-  }
-  const Tensor there = block->memory.tensor(layout.dtype, {2 * n, layout.kv});
-  kernels::copy(queue, there, ConstTensor(staged, layout.dtype, {2 * n, layout.kv}));
-  auto free = std::find(blocks_.begin(), blocks_.end(), nullptr);
-  const auto number = static_cast<std::size_t>(free - blocks_.begin());
-  if (free == blocks_.end()) {
-    blocks_.emplace_back();
-    living_.emplace_back();
-    views_.emplace_back();
-  }
-  blocks_[number] = std::move(block);
-  living_[number] = n;
-  views_[number] = {there.rows(0, n), there.rows(n, n)};
-  for (std::int64_t i = 0; i < n; ++i)
-    places_[static_cast<std::size_t>(missing[static_cast<std::size_t>(i)])] = kernels::RowPlace{number, i};
-  return true;
+void ResidentRows::put(kernels::Queue& queue, const Layout& layout, std::span<const std::int32_t> slots,
+                       const NewRows& rows, std::vector<kernels::RowScatter>& copies) {
+  const ConstTensor from[] = {rows.k_on_device, rows.v_on_device, rows.key_on_device};
+  if (rows.dtype != layout.dtype || from[0].empty() || from[0].device != queue.device()) return;
+  if (!own(queue, layout)) return;
+  for (std::size_t c = 0; c < std::size(from); ++c)
+    if (!columns_[c].empty()) copies.push_back({columns_[c], from[c], slots});
+  for (const std::int32_t slot : slots) there_[static_cast<std::size_t>(slot)] = 1;
 }
 
 ConstTensor ResidentKeys::bring(kernels::Queue& queue, const ConstTensor& keys, std::int64_t capacity) {

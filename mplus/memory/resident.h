@@ -1,12 +1,12 @@
 // A second copy of a memory's rows on the device that reads them, so that a read need not bring them there
-// again. The host's rows are what counts. This follows them: who changes a row there says so here, and
-// `bring` uploads what is missing. Blocks on the device never change, so that copies of a memory share them.
+// again: the same slots, of the same numbers. The host's rows are what counts. This follows them: who changes
+// a slot there says so here, and `bring` uploads what is missing; a write pass on that device puts its rows
+// there itself. Copies of a memory share the slots there until one of them is written to.
 // For the engine's thread alone.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,38 +16,34 @@
 
 namespace mplus::memory {
 
+struct NewRows;
 struct RowsView;
 
 class ResidentRows {
  public:
-  explicit ResidentRows(std::int64_t rows) : places_(static_cast<std::size_t>(rows)) {}
+  explicit ResidentRows(std::int64_t slots) : there_(static_cast<std::size_t>(slots)) {}
 
-  void append(std::int64_t rows);  // behind the others, not there yet
-  void replace(std::int64_t row);  // its values on the device are no longer true
-  void remove(const std::int64_t* sorted, std::int64_t count);
+  void change(std::span<const std::int32_t> slots);  // their values on the device are no longer true
 
-  // Afterwards every row of `rows` (plain ones, those that this follows) is on the queue's device. False: the
-  // device has no room for them.
+  // Afterwards every row of `rows` (plain ones, those that this follows) is on the queue's device, in its
+  // slot. False: the device has no room for them.
   bool bring(kernels::Queue& queue, const Layout& layout, const RowsView& rows);
-  // As of the last bring.
-  std::span<const kernels::RowBlock> blocks() const { return views_; }
-  kernels::RowPlace place(std::int64_t row) const { return *places_[static_cast<std::size_t>(row)]; }
+  // New rows of this layer, which the queue's device has, are to be copied to these slots: adds the copies,
+  // which the caller makes before anything else is asked of this. None where the device has no room.
+  void put(kernels::Queue& queue, const Layout& layout, std::span<const std::int32_t> slots,
+           const NewRows& rows, std::vector<kernels::RowScatter>& copies);
+
+  // As of the last bring, by slots.
+  kernels::RowBlock block() const { return {columns_[0], columns_[1]}; }
+  const Tensor& keys() const { return columns_[2]; }  // empty without a retriever
 
  private:
-  struct Block {
-    Buffer memory;
-    std::int64_t rows = 0;
-  };
-  void leave(std::optional<kernels::RowPlace>& place);
-  void give_back_blocks();  // those of which little is left; their rows are to be uploaded again
-  bool upload(kernels::Queue& queue, const Layout& layout, const RowsView& rows,
-              std::span<const std::int64_t> missing);
+  bool own(kernels::Queue& queue, const Layout& layout);  // slots there that nobody shares
 
-  Device device_;
-  std::vector<std::optional<kernels::RowPlace>> places_;  // [rows]; none: not on the device
-  std::vector<std::shared_ptr<const Block>> blocks_;
-  std::vector<std::int64_t> living_;      // rows of each block that are still in use
-  std::vector<kernels::RowBlock> views_;  // of the blocks; empty tensors where one was given back
+  std::vector<std::uint8_t> there_;  // [slots]: whether the device has what the host has
+  bool changed_ = true;              // since the last bring
+  std::shared_ptr<Buffer> memory_;   // null: none yet
+  Tensor columns_[3];                // keys, values, retriever keys
 };
 
 // The same for retriever keys of one layer of a segment, which are only ever added behind the last.

@@ -25,8 +25,10 @@ void Rewriting::put(std::int64_t chunk, std::span<const NewRows> layers) {
   }
   if (chunks_.rbegin()->first != chunk) return;
   newest_hidden_.clear();
-  for (const NewRows& layer : layers)
-    newest_hidden_.insert(newest_hidden_.end(), layer.hidden, layer.hidden + n * layout_->hidden);
+  const std::int64_t size = n * layout_->hidden;
+  newest_hidden_.resize(layers.size() * static_cast<std::size_t>(size));
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    layers[i].copy_hidden(newest_hidden_.data() + static_cast<std::int64_t>(i) * size, layout_->hidden);
 }
 
 std::optional<Rewriting::Place> Rewriting::instead_of(std::int64_t layer, std::int64_t birth) const {
@@ -43,13 +45,12 @@ bool Rewriting::equals(std::int64_t layer, const RowsView& rows, std::int64_t ro
   if (!place) return false;
   Rows wanted(*layout_, 1, rows.format);  // as it would be kept there
   wanted.append(*layout_, place->rows, place->row);
-  const auto same = [&](const std::byte* a, const std::byte* b, std::size_t bytes) {
-    return !a || std::memcmp(a + static_cast<std::size_t>(row) * bytes, b, bytes) == 0;
-  };
   const RowsView expected = wanted.view();
-  return same(rows.k, expected.k, layout_->kv_bytes(rows.format)) &&
-         same(rows.v, expected.v, layout_->kv_bytes(rows.format)) &&
-         same(rows.key, expected.key, layout_->key_bytes(rows.format));
+  const std::size_t kv = layout_->kv_bytes(rows.format);
+  return std::memcmp(rows.k_row(*layout_, row), expected.k, kv) == 0 &&
+         std::memcmp(rows.v_row(*layout_, row), expected.v, kv) == 0 &&
+         (!rows.key ||
+          std::memcmp(rows.key_row(*layout_, row), expected.key, layout_->key_bytes(rows.format)) == 0);
 }
 
 std::int64_t Rewriting::rows(std::int64_t chunk) const {

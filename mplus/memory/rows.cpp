@@ -1,13 +1,14 @@
 #include "mplus/memory/rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <vector>
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/convert.h"
 
 namespace mplus::memory {
@@ -34,6 +35,11 @@ void RowsView::expand_key(const Layout& layout, float* out, std::int64_t row) co
   expand_small_key(out, key_row(layout, row), layout.retriever);
 }
 
+void NewRows::copy_hidden(float* to, std::int64_t width) const {
+  if (hidden) std::copy_n(hidden, n * width, to);
+  else kernels::backend_of(hidden_on_device.device).bring(to, hidden_on_device);
+}
+
 void Rows::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
 
 Rows::Column Rows::allocate(std::size_t size_bytes) {
@@ -53,16 +59,18 @@ Rows::Rows(const Layout& layout, std::int64_t capacity, RowFormat format)
 
 Rows::Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of)
     : Rows(layout, capacity, copy_of.format) {
-  MPLUS_CHECK(copy_of.n <= capacity, "rows {} capacity {}", copy_of.n, capacity);
+  extend({copy_of.birth, static_cast<std::size_t>(copy_of.n)});
+  if (copy_of.slots) {
+    for (std::int64_t r = 0; r < n_; ++r) put(layout, r, copy_of, r);
+    return;
+  }
   const auto copy = [&](Column& to, const void* from, std::size_t bytes) {
-    if (to && copy_of.n > 0) std::memcpy(to.get(), from, static_cast<std::size_t>(copy_of.n) * bytes);
+    if (to && n_ > 0) std::memcpy(to.get(), from, static_cast<std::size_t>(n_) * bytes);
   };
   copy(k_, copy_of.k, layout.kv_bytes(format_));
   copy(v_, copy_of.v, layout.kv_bytes(format_));
   copy(key_, copy_of.key, layout.key_bytes(format_));
-  copy(birth_, copy_of.birth, sizeof(std::int64_t));
   copy(hidden_, copy_of.hidden, layout.hidden_bytes());
-  n_ = copy_of.n;
 }
 
 RowsView Rows::view() const {
@@ -72,58 +80,73 @@ RowsView Rows::view() const {
           .birth = reinterpret_cast<const std::int64_t*>(birth_.get()),
           .hidden = reinterpret_cast<const float*>(hidden_.get()),
           .n = n_,
-          .format = format_};
+          .format = format_,
+          .slots = slots_.empty() ? nullptr : slots_.data()};
 }
 
-void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_birth) {
-  MPLUS_CHECK(n_ + rows.n <= capacity_, "rows {} + {} > {}", n_, rows.n, capacity_);
-  MPLUS_CHECK(format_ == RowFormat::plain, "new rows among {} ones", row_format_name(format_));
-  if (rows.n == 0) return;
-  const auto at = static_cast<std::size_t>(n_);
-  const auto put = [&](Column& column, const void* values, std::int64_t width) {
-    std::byte* to = column.get() + at * row_bytes(layout.dtype, width);
-    if (rows.dtype == layout.dtype) {
-      std::memcpy(to, values, row_bytes(layout.dtype, rows.n * width));
+std::vector<std::int32_t> Rows::extend(std::span<const std::int64_t> births) {
+  const auto n = std::ssize(births);
+  MPLUS_CHECK(n_ + n <= capacity_, "rows {} + {} > {}", n_, n, capacity_);
+  std::copy(births.begin(), births.end(), reinterpret_cast<std::int64_t*>(birth_.get()) + n_);
+  std::vector<std::int32_t> taken(births.size());
+  for (std::int32_t& slot : taken) {
+    if (free_.empty()) {
+      slot = static_cast<std::int32_t>(touched_++);
     } else {
-      MPLUS_CHECK(rows.dtype == DType::f32, "{} rows", dtype_name(rows.dtype));
-      kernels::from_f32(to, layout.dtype, static_cast<const float*>(values), rows.n * width);
+      slot = free_.back();
+      free_.pop_back();
+    }
+  }
+  if (!slots_.empty()) slots_.insert(slots_.end(), taken.begin(), taken.end());
+  n_ += n;
+  if (resident_) resident_->change(taken);
+  return taken;
+}
+
+void Rows::put(const Layout& layout, std::span<const std::int32_t> slots, const NewRows& rows) {
+  MPLUS_CHECK(std::ssize(slots) == rows.n && format_ == RowFormat::plain, "{} {} slots for {} rows",
+              slots.size(), row_format_name(format_), rows.n);
+  MPLUS_CHECK(rows.dtype == layout.dtype || rows.dtype == DType::f32, "{} rows", dtype_name(rows.dtype));
+  const auto put = [&](Column& column, const void* values, std::int64_t width) {
+    const std::size_t bytes = row_bytes(layout.dtype, width), from_bytes = row_bytes(rows.dtype, width);
+    const auto* from = static_cast<const std::byte*>(values);
+    for (const std::int32_t slot : slots) {
+      std::byte* to = column.get() + static_cast<std::size_t>(slot) * bytes;
+      if (rows.dtype == layout.dtype) std::memcpy(to, from, bytes);
+      else kernels::from_f32(to, layout.dtype, reinterpret_cast<const float*>(from), width);
+      from += from_bytes;
     }
   };
   put(k_, rows.k, layout.kv);
   put(v_, rows.v, layout.kv);
   if (key_) put(key_, rows.key, layout.retriever);
-  if (hidden_)
-    std::memcpy(hidden_.get() + at * layout.hidden_bytes(), rows.hidden,
-                static_cast<std::size_t>(rows.n) * layout.hidden_bytes());
-  auto* births = reinterpret_cast<std::int64_t*>(birth_.get());
-  for (std::int64_t i = 0; i < rows.n; ++i) births[n_ + i] = first_birth + i;
-  n_ += rows.n;
-  if (resident_) resident_->append(rows.n);
+  if (!hidden_) return;
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    std::memcpy(hidden_.get() + static_cast<std::size_t>(slots[i]) * layout.hidden_bytes(),
+                rows.hidden + static_cast<std::int64_t>(i) * layout.hidden, layout.hidden_bytes());
 }
 
-void Rows::copy_row(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row) {
+void Rows::put(const Layout& layout, std::int64_t slot, const RowsView& from, std::int64_t from_row) {
   const auto copy = [&](Column& to, const void* source, std::size_t bytes) {
-    if (to)
-      std::memcpy(to.get() + static_cast<std::size_t>(row) * bytes,
-                  static_cast<const std::byte*>(source) + static_cast<std::size_t>(from_row) * bytes, bytes);
+    std::memcpy(to.get() + static_cast<std::size_t>(slot) * bytes, source, bytes);
   };
   if (from.format == format_) {
-    copy(k_, from.k, layout.kv_bytes(format_));
-    copy(v_, from.v, layout.kv_bytes(format_));
-    copy(key_, from.key, layout.key_bytes(format_));
+    copy(k_, from.k_row(layout, from_row), layout.kv_bytes(format_));
+    copy(v_, from.v_row(layout, from_row), layout.kv_bytes(format_));
+    if (key_) copy(key_, from.key_row(layout, from_row), layout.key_bytes(format_));
   } else {
-    make_small(layout, row, from, from_row);
+    make_small(layout, slot, from, from_row);
   }
-  copy(birth_, from.birth, sizeof(std::int64_t));
-  copy(hidden_, from.hidden, layout.hidden_bytes());
+  if (hidden_) copy(hidden_, from.hidden_row(layout, from_row), layout.hidden_bytes());
 }
 
 // Nothing is rounded twice: what is small already stays what it is.
-void Rows::make_small(const Layout& layout, std::int64_t row, const RowsView& from, std::int64_t from_row) {
+void Rows::make_small(const Layout& layout, std::int64_t slot, const RowsView& from, std::int64_t from_row) {
   MPLUS_CHECK(from.format == RowFormat::plain, "{} rows become {} ones", row_format_name(from.format),
               row_format_name(format_));
-  std::vector<float> values(static_cast<std::size_t>(std::max(layout.kv, layout.retriever)));
-  const auto at = static_cast<std::size_t>(row);
+  thread_local std::vector<float> values;
+  values.resize(static_cast<std::size_t>(std::max(layout.kv, layout.retriever)));
+  const auto at = static_cast<std::size_t>(slot);
   from.expand_k(layout, values.data(), from_row);
   make_small_vector(k_.get() + at * layout.kv_bytes(format_), format_, values.data(), layout.kv);
   from.expand_v(layout, values.data(), from_row);
@@ -133,49 +156,73 @@ void Rows::make_small(const Layout& layout, std::int64_t row, const RowsView& fr
   make_small_key(key_.get() + at * layout.key_bytes(format_), values.data(), layout.retriever);
 }
 
+void Rows::append(const Layout& layout, const NewRows& rows, std::int64_t first_birth) {
+  std::vector<std::int64_t> births(static_cast<std::size_t>(rows.n));
+  std::iota(births.begin(), births.end(), first_birth);
+  put(layout, extend(births), rows);
+}
+
 void Rows::append(const Layout& layout, const RowsView& from, std::int64_t row) {
-  MPLUS_CHECK(n_ < capacity_ && row < from.n, "row {} of {}, {} of {} used", row, from.n, n_, capacity_);
-  copy_row(layout, n_++, from, row);
-  if (resident_) resident_->append(1);
+  MPLUS_CHECK(row < from.n, "row {} of {}", row, from.n);
+  put(layout, extend({from.birth + row, 1}).front(), from, row);
 }
 
 void Rows::replace(const Layout& layout, std::int64_t row, const RowsView& by, std::int64_t by_row) {
   MPLUS_CHECK(row < n_ && by_row < by.n, "row {} of {} by row {} of {}", row, n_, by_row, by.n);
-  copy_row(layout, row, by, by_row);
-  if (resident_) resident_->replace(row);
+  const auto slot = static_cast<std::int32_t>(view().slot(row));
+  reinterpret_cast<std::int64_t*>(birth_.get())[row] = by.birth[by_row];
+  put(layout, slot, by, by_row);
+  if (resident_) resident_->change({&slot, 1});
 }
 
-void Rows::remove(const Layout& layout, const std::int64_t* sorted, std::int64_t count) {
-  if (count == 0) return;
-  const std::array<std::pair<Column*, std::size_t>, 5> columns{{{&k_, layout.kv_bytes(format_)},
-                                                                {&v_, layout.kv_bytes(format_)},
-                                                                {&key_, layout.key_bytes(format_)},
-                                                                {&birth_, sizeof(std::int64_t)},
-                                                                {&hidden_, layout.hidden_bytes()}}};
-  for (const auto& [column, bytes] : columns) {
-    if (!*column) continue;
-    std::byte* data = column->get();
-    std::int64_t to = sorted[0];
-    for (std::int64_t i = 0; i < count; ++i) {  // move the run between one removed row and the next
-      const std::int64_t from = sorted[i] + 1;
-      const std::int64_t end = i + 1 < count ? sorted[i + 1] : n_;
-      std::memmove(data + static_cast<std::size_t>(to) * bytes, data + static_cast<std::size_t>(from) * bytes,
-                   static_cast<std::size_t>(end - from) * bytes);
-      to += end - from;
-    }
+std::vector<std::int32_t> Rows::remove(const std::int64_t* sorted, std::int64_t count) {
+  std::vector<std::int32_t> left(static_cast<std::size_t>(count));
+  if (count == 0) return left;
+  if (slots_.empty()) {
+    slots_.reserve(static_cast<std::size_t>(capacity_));
+    slots_.resize(static_cast<std::size_t>(n_));
+    std::iota(slots_.begin(), slots_.end(), 0);
   }
-  n_ -= count;
-  if (resident_) resident_->remove(sorted, count);
+  auto* births = reinterpret_cast<std::int64_t*>(birth_.get());
+  std::int64_t to = sorted[0];
+  for (std::int64_t i = 0; i < count; ++i) {  // move the run between one removed row and the next
+    left[static_cast<std::size_t>(i)] = slots_[static_cast<std::size_t>(sorted[i])];
+    const std::int64_t from = sorted[i] + 1, end = i + 1 < count ? sorted[i + 1] : n_;
+    std::copy(births + from, births + end, births + to);
+    std::copy(slots_.begin() + from, slots_.begin() + end, slots_.begin() + to);
+    to += end - from;
+  }
+  n_ = to;
+  slots_.resize(static_cast<std::size_t>(n_));
+  free_.insert(free_.end(), left.begin(), left.end());
+  if (n_ == 0) {  // slots are given out from the first again
+    free_.clear();
+    touched_ = 0;
+  }
+  return left;
 }
 
+// Row for row in the same slots, so that the copy on a device is the other's, too.
 std::shared_ptr<Rows> Rows::copy(const Layout& layout) const {
-  auto other = std::make_shared<Rows>(layout, capacity_, view());
+  auto other = std::make_shared<Rows>(layout, capacity_, format_);
+  const auto same = [](Column& to, const Column& from, std::int64_t rows, std::size_t bytes) {
+    if (from && rows > 0) std::memcpy(to.get(), from.get(), static_cast<std::size_t>(rows) * bytes);
+  };
+  same(other->k_, k_, touched_, layout.kv_bytes(format_));
+  same(other->v_, v_, touched_, layout.kv_bytes(format_));
+  same(other->key_, key_, touched_, layout.key_bytes(format_));
+  same(other->hidden_, hidden_, touched_, layout.hidden_bytes());
+  same(other->birth_, birth_, n_, sizeof(std::int64_t));
+  other->n_ = n_;
+  other->touched_ = touched_;
+  other->slots_ = slots_;
+  other->free_ = free_;
   if (resident_) other->resident_ = std::make_unique<ResidentRows>(*resident_);
   return other;
 }
 
 ResidentRows& Rows::resident() const {
-  if (!resident_) resident_ = std::make_unique<ResidentRows>(n_);
+  if (!resident_) resident_ = std::make_unique<ResidentRows>(capacity_);
   return *resident_;
 }
 

@@ -30,6 +30,11 @@ class Segment {
     if (guard_) guard_(layer, part);
   }
   std::int64_t capacity() const { return capacity_; }  // 0: complete
+  // Values of a row that was added to a layer without them.
+  void put(const Layout& layout, std::int64_t layer, std::int64_t row, const RowsView& from,
+           std::int64_t from_row) {
+    grown_[static_cast<std::size_t>(layer)].put(layout, row, from, from_row);
+  }
   // Of a layer's retriever keys; for the engine's thread alone.
   ResidentKeys& resident_keys(std::int64_t layer) const;
   RowFormat format() const { return views_.empty() ? RowFormat::plain : views_.front().format; }
@@ -37,8 +42,9 @@ class Segment {
  private:
   friend class LongTermStore;
   bool claim(std::uint64_t epoch) { return epoch_.compare_exchange_strong(epoch, epoch + 1); }
-  void append(const Layout& layout, std::int64_t layer, const RowsView& from, std::int64_t row) {
-    grown_[static_cast<std::size_t>(layer)].append(layout, from, row);
+  // Rows behind the last one of a layer; their values may come later.
+  void extend(std::int64_t layer, std::span<const std::int64_t> births) {
+    grown_[static_cast<std::size_t>(layer)].extend(births);
   }
 
   std::int64_t capacity_ = 0;

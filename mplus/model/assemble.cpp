@@ -13,8 +13,9 @@ void append_rows(Workspace& w, kernels::KvCache& cache, ConstTensor k, ConstTens
 
 namespace {
 
-kernels::RowBlock block_of(const memory::RowsView& rows, const memory::Layout& layout) {
-  return {{rows.k, layout.dtype, {rows.n, layout.kv}}, {rows.v, layout.dtype, {rows.n, layout.kv}}};
+// `slots`: as far as rows lie in them.
+kernels::RowBlock block_of(const memory::RowsView& rows, const memory::Layout& layout, std::int64_t slots) {
+  return {{rows.k, layout.dtype, {slots, layout.kv}}, {rows.v, layout.dtype, {slots, layout.kv}}};
 }
 
 // Rows that are kept in few bits get their values back first.
@@ -38,7 +39,8 @@ void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t la
   w.blocks.assign(memory.long_term().segments().size(), {});
   w.places.clear();
   for (const memory::RecalledRow& row : rows) {
-    w.blocks[row.id.segment] = block_of(memory.long_term().rows_of(layer, row.id), memory.layout());
+    const memory::RowsView view = memory.long_term().rows_of(layer, row.id);
+    w.blocks[row.id.segment] = block_of(view, memory.layout(), view.n);
     w.places.push_back({row.id.segment, row.id.row});
   }
   kernels::gather_rows(w.queue(), cache, w.kv_shape(), {w.blocks, w.places}, w.rope());
@@ -47,20 +49,17 @@ void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t la
 // Those of a layer's slots that were born so; all of them without a list.
 void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
                   const std::optional<std::vector<std::int64_t>>& births) {
-  const memory::RowsView slots = memory.short_term(layer);
-  const kernels::RowBlock block = block_of(slots, memory.layout());
-  const memory::ResidentRows* resident = nullptr;
-  if (!w.queue().device().is_cpu() && memory.resident(layer).bring(w.queue(), memory.layout(), slots))
-    resident = &memory.resident(layer);
-  if (!births && !resident) return append_rows(w, cache, block.k, block.v);
+  const memory::RowsView rows = memory.short_term(layer);
+  kernels::RowBlock block = block_of(rows, memory.layout(), rows.slots ? memory.layout().N : rows.n);
+  if (!w.queue().device().is_cpu() && memory.resident(layer).bring(w.queue(), memory.layout(), rows))
+    block = memory.resident(layer).block();
+  if (!births && !rows.slots) return append_rows(w, cache, block.k.rows(0, rows.n), block.v.rows(0, rows.n));
   std::unordered_set<std::int64_t> seen;
   if (births) seen.insert(births->begin(), births->end());
   w.places.clear();
-  for (std::int64_t row = 0; row < slots.n; ++row)
-    if (!births || seen.contains(slots.birth[row]))
-      w.places.push_back(resident ? resident->place(row) : kernels::RowPlace{0, row});
-  const std::span<const kernels::RowBlock> blocks = resident ? resident->blocks() : std::span(&block, 1);
-  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {blocks, w.places}, w.rope());
+  for (std::int64_t row = 0; row < rows.n; ++row)
+    if (!births || seen.contains(rows.birth[row])) w.places.push_back({0, rows.slot(row)});
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {{&block, 1}, w.places}, w.rope());
 }
 
 void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {

@@ -129,7 +129,8 @@ void add_long_term(TensorOutput& out, const memory::Memory& memory, std::int64_t
   memory.long_term().for_each(l, [&](memory::RowId id, std::int64_t birth) {
     const memory::RowsView rows = memory.long_term().rows_of(l, id);
     const std::int64_t at = id.row;
-    hidden.insert(hidden.end(), rows.hidden + at * layout.hidden, rows.hidden + (at + 1) * layout.hidden);
+    const float* states = rows.hidden_row(layout, at);
+    hidden.insert(hidden.end(), states, states + layout.hidden);
     keys.resize(keys.size() + static_cast<std::size_t>(layout.retriever));
     rows.expand_key(layout, keys.data() + keys.size() - layout.retriever, at);
     ages.push_back(static_cast<float>(memory.updates() * layout.K - 1 - birth));
@@ -154,7 +155,8 @@ void add_memory(TensorOutput& out, const memory::Memory& memory) {
       fail(ErrorCode::unsupported,
            "the published layout has no place for a memory that is not full: {} of {} slots", rows.n,
            layout.N);
-    slots.insert(slots.end(), rows.hidden, rows.hidden + rows.n * layout.hidden);
+    for (std::int64_t r = 0; r < rows.n; ++r)
+      slots.insert(slots.end(), rows.hidden_row(layout, r), rows.hidden_row(layout, r) + layout.hidden);
     if (layout.has_long_term()) add_long_term(out, memory, l);
   }
   out.add("memory", {layout.layers, layout.N, layout.hidden}, slots.data());

@@ -111,14 +111,27 @@ Tensor Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t which) c
   return bos_.tensor(DType::f32, {2 * layers * 2, kv}).rows((set * layers + layer) * 2 + which, 1);
 }
 
+namespace {
+
+// The n-th of the outputs of one x.
+kernels::AdaptedOutput adapted_output(const Workspace& w, const Projected& output, std::size_t n,
+                                      const PassKind& kind) {
+  const auto& [out, projection, accumulate] = output;
+  kernels::AdaptedOutput adapted{
+      .out = out, .base = &projection->base, .adapter = {}, .accumulate = accumulate};
+  if (const Lora* lora = projection->lora(kind.adapter))
+    adapted.adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, out.size(0))};
+  return adapted;
+}
+
+}  // namespace
+
 void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outputs, const PassKind& kind) {
   MPLUS_CHECK(outputs.size() <= Workspace::kProjections, "{} projections at once", outputs.size());
   kernels::AdaptedOutput adapted[Workspace::kProjections];
   std::size_t n = 0;
-  for (const auto& [out, projection, accumulate] : outputs) {
-    adapted[n] = {.out = out, .base = &projection->base, .adapter = {}, .accumulate = accumulate};
-    if (const Lora* lora = projection->lora(kind.adapter))
-      adapted[n].adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, x.size(0))};
+  for (const Projected& output : outputs) {
+    adapted[n] = adapted_output(w, output, n, kind);
     ++n;
   }
   kernels::linear_adapted(w.queue(), x, {adapted, n}, kind.rows);
@@ -142,8 +155,18 @@ void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const Retriever
 }
 
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values) {
-  w.checked.push_back({layer, what});
-  kernels::note_finite(w.queue(), values, static_cast<std::int32_t>(w.checked.size()) - 1);
+  const Finite check{what, values};
+  require_finite(w, layer, {&check, 1});
+}
+
+void require_finite(Workspace& w, std::int64_t layer, std::span<const Finite> checks) {
+  std::vector<kernels::Note>& notes = w.notes;
+  notes.clear();
+  for (const auto& [what, values] : checks) {
+    notes.push_back({values, static_cast<std::int32_t>(w.checked.size())});
+    w.checked.push_back({layer, what});
+  }
+  kernels::note_finite(w.queue(), notes);
   if (w.queue().device().is_cpu()) end_checks(w);
 }
 
@@ -166,11 +189,8 @@ void end_checks(Workspace& w) {
 }
 
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {
-  const auto first = static_cast<std::int32_t>(w.checked.size());
-  for (const char* what : {"queries", "keys", "values"}) w.checked.push_back({layer, what});
-  const kernels::Note notes[] = {{q, first}, {a.k, first + 1}, {a.v, first + 2}};
-  kernels::note_finite(w.queue(), notes);
-  if (w.queue().device().is_cpu()) end_checks(w);
+  const Finite checks[] = {{"queries", q}, {"keys", a.k}, {"values", a.v}};
+  require_finite(w, layer, checks);
 }
 
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {
@@ -178,9 +198,14 @@ void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attent
   const Activations a = w.rows(x.size(0));
   kernels::linear(w.queue(), x, attention, layer.o, {.accumulate = true, .rows = kind.rows});  // [T,d]
   kernels::rms_norm(w.queue(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
-  project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);                          // [T,F] twice
-  kernels::swiglu(w.queue(), a.gate, a.gate, a.up);                                            // [T,F]
-  project(w, a.gate, {{x, &layer.down, /*accumulate=*/true}}, kind);                           // [T,d]
+  if (layer.gate.bias.empty() && layer.up.bias.empty()) {
+    kernels::swiglu_adapted(w.queue(), a.xn, adapted_output(w, {a.gate, &layer.gate}, 0, kind),
+                            adapted_output(w, {a.up, &layer.up}, 1, kind), kind.rows);  // [T,F]
+  } else {
+    project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice
+    kernels::swiglu(w.queue(), a.gate, a.gate, a.up);                    // [T,F]
+  }
+  project(w, a.gate, {{x, &layer.down, /*accumulate=*/true}}, kind);  // [T,d]
 }
 
 }  // namespace mplus::model

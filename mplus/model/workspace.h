@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "mplus/core/device_buffer.h"
@@ -92,6 +93,7 @@ class Workspace {
     const char* what = nullptr;
   };
   std::vector<Checked> checked;
+  std::vector<kernels::Note> notes;  // of one require_finite
 
   // What read passes give to the host: at their end, with what lies there for which layer and share, in that
   // order; in the middle; and logits.
@@ -143,6 +145,11 @@ void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const Retriever
 // from them may be said or written. The processor throws corrupt at once; another device goes on, and
 // end_checks() throws. `layer`: −1 behind the last one.
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values);
+struct Finite {
+  const char* what = nullptr;
+  ConstTensor values;
+};
+void require_finite(Workspace& w, std::int64_t layer, std::span<const Finite> checks);  // all at once
 void begin_checks(Workspace& w);  // forgets those of a pass that did not come to its end
 void end_checks(Workspace& w);    // waits; before anything of the pass is given away
 

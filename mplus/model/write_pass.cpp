@@ -3,71 +3,62 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/activation.h"
-#include "mplus/kernels/attention.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/embedding.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/kernels/transfer.h"
+#include "mplus/model/write_shares.h"
 
 namespace mplus::model {
 namespace {
 
+constexpr std::ptrdiff_t kBroughtTogether = 8;  // layers whose rows go to the host in one copy
 constexpr PassKind kWrite{Adapter::write, kernels::Rows::batched};
-
-// One session's rows among the stacked ones. Queried rows ("active") of all sessions come first, so that the
-// second half of a layer works on one matrix; tail rows that only supply keys and values ("context") stand
-// behind them.
-struct Share {
-  const memory::Memory* memory;
-  std::int64_t tail;     // t
-  std::int64_t tokens;   // T
-  std::int64_t written;  // n = min(K, t + T)
-  std::int64_t extra;    // tail rows that are queried too, because T < K
-  std::int64_t active_at = 0, context_at = 0;
-
-  std::int64_t active() const { return extra + tokens; }
-  std::int64_t context() const { return tail - extra; }
-  // The same in a layer without a memory: the chunk alone, as if nothing had been written yet.
-  Share without_tail() const {
-    return {.memory = memory,
-            .tail = 0,
-            .tokens = tokens,
-            .written = std::min(written, tokens),
-            .extra = 0,
-            .active_at = active_at + extra};
-  }
-};
 
 }  // namespace
 
 struct WritePass::Stack {
   Stack(const Workspace& w, std::span<const WriteItem> batch);
 
-  std::vector<Share> shares;
-  std::vector<Share> plain;  // the same in layers without a memory
-  std::int64_t active = 0;
-  std::int64_t rows = 0;
+  std::vector<WriteShare> shares;
+  std::vector<WriteShare> plain;  // the same in layers without a memory
+  std::int64_t active = 0, rows = 0, written = 0, cached = 0;
+  DType dtype = DType::f32;  // of the memories
+  // Of each item, hidden states of the layers that keep a memory, [layers, written, d]; on the host too where
+  // its memory keeps them (nothing on the processor, where that is the same).
+  std::vector<std::shared_ptr<Buffer>> hidden, hidden_on_host;
+
+  Tensor states(std::size_t item, std::int64_t place, std::int64_t width, bool on_host = false) const {
+    const Buffer& buffer = on_host ? *hidden_on_host[item] : *hidden[item];
+    const std::int64_t n = shares[item].written;
+    return buffer.tensor(DType::f32, {(place + 1) * n, width}).rows(place * n, n);
+  }
 };
 
 WritePass::Stack::Stack(const Workspace& w, std::span<const WriteItem> batch) {
   const std::int64_t K = w.weights().memory->K;
+  dtype = batch.front().memory->layout().dtype;
   for (const WriteItem& item : batch) {
     MPLUS_CHECK(!item.chunk.empty(), "a chunk has at least one token");
-    Share s{.memory = item.memory,
-            .tail = item.memory->tail_rows(),
-            .tokens = static_cast<std::int64_t>(item.chunk.size()),
-            .written = 0,
-            .extra = 0};
+    MPLUS_CHECK(item.memory->layout().dtype == dtype, "memories of {} and {} in one pass",
+                dtype_name(item.memory->layout().dtype), dtype_name(dtype));
+    WriteShare s{.memory = item.memory,
+                 .tail = item.memory->tail_rows(),
+                 .tokens = static_cast<std::int64_t>(item.chunk.size()),
+                 .written = 0,
+                 .extra = 0};
     s.written = std::min(K, s.tail + s.tokens);
     s.extra = std::max<std::int64_t>(0, s.written - s.tokens);
     s.active_at = active;
     active += s.active();
+    s.written_at = written;
+    written += s.written;
+    s.cache_at = cached;
+    cached += s.cached();
     shares.push_back(s);
   }
   rows = active;
-  for (Share& s : shares) {
+  for (WriteShare& s : shares) {
     s.context_at = rows;
     rows += s.context();
     plain.push_back(s.without_tail());
@@ -76,70 +67,49 @@ WritePass::Stack::Stack(const Workspace& w, std::span<const WriteItem> batch) {
 
 namespace {
 
-void embed_chunks(Workspace& w, Tensor x, std::span<const Share> shares, std::span<const WriteItem> batch) {
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const Share& s = shares[i];
-    kernels::fill(w.queue(), x.rows(s.active_at, s.extra), 0.0f);  // until a layer with a tail comes
-    kernels::embed(w.queue(), x.rows(s.active_at + s.extra, s.tokens), w.weights().embedding, batch[i].chunk);
-  }
-}
-
-// Rows of [tail ; x] at this depth, the positional vector added to the last n of them.
-void place_tail(Workspace& w, Tensor x, std::span<const Share> shares, std::int64_t layer) {
-  for (const Share& s : shares) {
-    const Tensor context = x.rows(s.context_at, s.context()), extra = x.rows(s.active_at, s.extra);
-    if (s.tail > 0 && s.memory) {
-      const ConstTensor tail = s.memory->tail_near(x.device, layer);
-      kernels::copy(w.queue(), context, tail.rows(0, s.context()));
-      kernels::copy(w.queue(), extra, tail.rows(s.context(), s.extra));
-    } else {  // of an item that left, rows of zeros hold the place
-      kernels::fill(w.queue(), context, 0.0f);
-      kernels::fill(w.queue(), extra, 0.0f);
-    }
-    kernels::add_row(w.queue(), x.rows(s.active_at + s.active() - s.written, s.written),
-                     w.weights().positional);
-  }
-}
-
-// Attention of one session's active rows over [bos ; context ; active], positions from 0 over that list.
-void attend_share(Workspace& w, const Activations& a, const Share& s, std::int64_t layer) {
+std::size_t kept_bytes(const Workspace& w, std::int64_t n, DType dtype) {
   const kernels::KvShape shape = w.kv_shape();
-  const std::int64_t rows = 1 + s.tail + s.tokens;
-  kernels::KvCache cache = w.chunk_cache(rows);
-  const auto append = [&](ConstTensor k, ConstTensor v) {
-    kernels::append_rows(w.queue(), cache, shape, {k, v}, w.rope());
-  };
-  append(w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
-  append(a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
-  append(a.k.rows(s.active_at, s.active()), a.v.rows(s.active_at, s.active()));
-  const Tensor q = a.q.rows(s.active_at, s.active());
-  kernels::rope(w.queue(), q, w.rope(), rows - s.active());
-  kernels::attend(w.queue(), a.o.rows(s.active_at, s.active()), q, cache, shape);
+  return 2 * kernels::Outgoing::piece_bytes(dtype, n * shape.groups * shape.head_size) +
+         kernels::Outgoing::piece_bytes(dtype, n * w.weights().memory->d_r);
+}
+
+// Where the processor computes these are given out again; a device gives its own memory fast.
+std::shared_ptr<Buffer> room_for_states(Workspace& w, std::size_t size_bytes) {
+  if (w.queue().device().is_cpu()) return w.host_pool.take(w.queue(), size_bytes);
+  return std::make_shared<Buffer>(w.queue().backend().allocate(size_bytes));
 }
 
 }  // namespace
 
 WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
-    : w_(&w), stack_(std::make_unique<Stack>(w, batch)), written_(batch.size()) {
+    : w_(&w), stack_(std::make_unique<Stack>(w, batch)) {
   const io::ModelConfig& c = w.weights().config;
   const LayerSet& remembering = w.weights().memory->layers;
-  highest_ = remembering.layer(remembering.count(c.layers) - 1);
+  const std::int64_t layers = remembering.count(c.layers);
+  highest_ = remembering.layer(layers - 1);
   residual_ = w.queue().backend().allocate(row_bytes(DType::f32, stack_->rows * c.hidden));
   x_ = residual_.tensor(DType::f32, {stack_->rows, c.hidden});
-  const std::int64_t layers = remembering.count(c.layers);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    WrittenRows& written = written_[i];
-    written.n = stack_->shares[i].written;
-    written.room.begin(
-        w.queue(), w.host_pool,
-        static_cast<std::size_t>(layers) * kernels::Outgoing::piece_bytes(DType::f32, written.n * c.hidden));
-    written.hidden.reserve(static_cast<std::size_t>(layers));
-    stops_.push_back(batch[i].stop);
+  room_.begin(w.queue(), w.host_pool,
+              static_cast<std::size_t>(layers) * kept_bytes(w, stack_->written, stack_->dtype));
+  for (const WriteItem& item : batch) {
+    const std::int64_t n = stack_->shares[stops_.size()].written;
+    const std::size_t size_bytes = row_bytes(DType::f32, layers * n * c.hidden);
+    const bool wanted = item.memory->layout().keep_hidden && !w.queue().device().is_cpu();
+    stack_->hidden.push_back(room_for_states(w, size_bytes));
+    stack_->hidden_on_host.push_back(wanted ? w.host_pool.take(w.queue(), size_bytes) : nullptr);
+    stops_.push_back(item.stop);
   }
   embed_chunks(w, x_, stack_->shares, batch);
 }
 
-WritePass::~WritePass() = default;
+// What is on its way to the host must not arrive in memory that is given back.
+WritePass::~WritePass() {
+  if (!failed_) return;
+  try {
+    w_->queue().wait();
+  } catch (const Error&) {  // nothing arrives any more
+  }
+}
 
 void WritePass::leave(std::size_t item) {
   stack_->shares[item].memory = stack_->plain[item].memory = nullptr;
@@ -148,15 +118,17 @@ void WritePass::leave(std::size_t item) {
 
 bool WritePass::advance(std::int64_t layers) {
   w_->reserve(stack_->rows);
-  for (const Share& s : stack_->shares) w_->reserve_positions(1 + s.tail + s.tokens);
+  for (const WriteShare& s : stack_->shares) w_->reserve_positions(s.cached());
   failed_ = true;  // where anything below throws
   begin_checks(*w_);
   for (; layers > 0 && !done(); --layers) {
     for (const StopFlag stop : stops_) end_if_stopped(stop);
     run_layer(next_++);
+    if (std::ssize(kept_) % kBroughtTogether == 0) room_.bring_aside(w_->queue());
   }
-  if (done())
-    for (WrittenRows& written : written_) written.room.bring(w_->queue());
+  if (done()) bring_written();
+  for (const WriteShare& s : stack_->shares)
+    if (s.memory) s.memory->get_ready(s.written, &w_->queue().pool());
   end_checks(*w_);
   w_->queue().wait();
   failed_ = false;
@@ -168,7 +140,7 @@ void WritePass::run_layer(std::int64_t l) {
   const io::ModelConfig& c = w.weights().config;
   const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
   const bool remembers = w.weights().memory->layers.contains(l);
-  const std::span<const Share> shares = remembers ? stack_->shares : stack_->plain;
+  const std::span<const WriteShare> shares = remembers ? stack_->shares : stack_->plain;
   const std::int64_t active = stack_->active, rows = remembers ? stack_->rows : active;
   const Activations a = w.rows(rows);
   const Tensor x = x_.rows(0, rows), q = a.q.rows(0, active), o = a.o.rows(0, active);
@@ -177,17 +149,94 @@ void WritePass::run_layer(std::int64_t l) {
   project(w, a.xn.rows(0, active), {{q, &layer.q}}, kWrite);                    // [active,H·e]
   project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kWrite);                 // [rows,G·e] twice
   require_finite_attention(w, l, q, a);
-  for (const Share& s : shares) attend_share(w, a, s, l);  // [active,H·e]
-  finish_layer(w, layer, x.rows(0, active), o, kWrite);    // [active,d]
-  if (!remembers) return;
-  for (std::size_t i = 0; i < written_.size(); ++i) {
-    const Share& s = stack_->shares[i];
-    const ConstTensor rows_written = x.rows(s.active_at + s.active() - s.written, s.written);
-    require_finite(w, l, "hidden states", rows_written);
-    const Tensor kept = written_[i].room.piece(DType::f32, {s.written, c.hidden});  // [n,d]
-    kernels::copy(w.queue(), kept, rows_written);
-    written_[i].hidden.push_back(kept);
+  attend_shares(w, a, shares, l);                        // [active,H·e]
+  finish_layer(w, layer, x.rows(0, active), o, kWrite);  // [active,d]
+  if (remembers) keep_written(l, x);
+}
+
+namespace {
+
+// Keys and values under the kind's adapter, and retriever keys, of normed hidden states.
+void project_kept(Workspace& w, const Layer& layer, const Activations& a, const PassKind& kind) {
+  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kind);
+  if (layer.key.empty()) kernels::fill(w.queue(), a.query, 0.0f);
+  else retriever_project(w, a.query, a.xn, layer.key, kind.rows);
+}
+
+}  // namespace
+
+// What the layer's written rows leave behind: their hidden states, for the next write, and what is made of
+// them for reads; that is one product for all items.
+void WritePass::keep_written(std::int64_t l, Tensor x) {
+  constexpr PassKind kRead{Adapter::read, kernels::Rows::batched};
+  Workspace& w = *w_;
+  const io::ModelConfig& c = w.weights().config;
+  const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
+  const auto place = std::ssize(kept_);
+  const Activations a = w.rows(stack_->written);
+  std::vector<Finite> checks;
+  std::vector<kernels::RowCopy> copies;
+  for (std::size_t i = 0; i < items(); ++i) {
+    const WriteShare& s = stack_->shares[i];
+    const ConstTensor written = x.rows(s.active_at + s.active() - s.written, s.written);  // [n,d]
+    copies.push_back({stack_->states(i, place, c.hidden), written});
+    checks.push_back({"hidden states", written});
+    kernels::rms_norm(w.queue(), a.xn.rows(s.written_at, s.written), written, layer.attention_norm,
+                      c.norm_epsilon);
   }
+  project_kept(w, layer, a, kRead);
+  checks.insert(checks.end(),
+                {{"keys of a memory", a.k}, {"values of a memory", a.v}, {"retriever keys", a.query}});
+  require_finite(w, l, checks);
+  const auto keep = [&](const Tensor& values) {
+    const Tensor piece = room_.piece(stack_->dtype, {values.size(0), values.size(1)});
+    copies.push_back({piece, values});
+    return piece;
+  };
+  kept_.push_back({keep(a.k), keep(a.v), keep(a.query)});
+  kernels::copy(w.queue(), copies);
+}
+
+void WritePass::bring_written() {
+  room_.bring_aside(w_->queue());
+  for (std::size_t i = 0; i < items(); ++i) {
+    if (!stack_->hidden_on_host[i]) continue;
+    const std::int64_t n = std::ssize(kept_) * stack_->shares[i].written * w_->weights().config.hidden;
+    kernels::copy(w_->queue(), stack_->hidden_on_host[i]->tensor(DType::f32, {n}),
+                  stack_->hidden[i]->tensor(DType::f32, {n}));
+  }
+}
+
+WrittenRows WritePass::take(std::size_t item) const {
+  const WriteShare& s = stack_->shares[item];
+  const std::int64_t d = w_->weights().config.hidden;
+  const bool here = w_->queue().device().is_cpu(), on_host = stack_->hidden_on_host[item] != nullptr;
+  const auto owners = std::make_shared<std::pair<std::shared_ptr<Buffer>, std::shared_ptr<Buffer>>>(
+      stack_->hidden[item], stack_->hidden_on_host[item]);
+  WrittenRows written{.width = d, .layers = {}, .memory = room_.device_memory()};
+  for (std::int64_t place = 0; place < std::ssize(kept_); ++place) {
+    const Kept& kept = kept_[static_cast<std::size_t>(place)];
+    const Tensor states = stack_->states(item, place, d);
+    const ConstTensor k = kept.k.rows(s.written_at, s.written), v = kept.v.rows(s.written_at, s.written),
+                      key = kept.key.rows(s.written_at, s.written);
+    memory::NewRows rows{.k = room_.on_host(k).data,
+                         .v = room_.on_host(v).data,
+                         .key = room_.on_host(key).data,
+                         .n = s.written,
+                         .dtype = stack_->dtype,
+                         .hidden_memory = owners,
+                         .memory = room_.host_memory()};
+    if (here) rows.hidden = states.on_host<float>();
+    if (on_host) rows.hidden = stack_->states(item, place, d, true).on_host<float>();
+    if (!here) {
+      rows.hidden_on_device = states;
+      rows.k_on_device = k;
+      rows.v_on_device = v;
+      rows.key_on_device = key;
+    }
+    written.layers.push_back(std::move(rows));
+  }
+  return written;
 }
 
 std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> batch) {
@@ -198,84 +247,24 @@ std::vector<WrittenRows> write_pass(Workspace& w, std::span<const WriteItem> bat
   return written;
 }
 
-namespace {
-
-// What memory keeps of n rows of one layer, in pieces of `room`.
-struct Kept {
-  Tensor k, v, key;
-};
-
-std::size_t kept_bytes(const Workspace& w, std::int64_t n, DType dtype) {
-  const kernels::KvShape shape = w.kv_shape();
-  return 2 * kernels::Outgoing::piece_bytes(dtype, n * shape.groups * shape.head_size) +
-         kernels::Outgoing::piece_bytes(dtype, n * w.weights().memory->d_r);
-}
-
-Kept project_layer(Workspace& w, kernels::Outgoing& room, std::int64_t layer, ConstTensor hidden,
-                   const PassKind& kind, DType dtype) {
+ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden, Adapter adapter) {
   const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
+  const kernels::OnDevice states(w.queue(), hidden);
+  begin_checks(w);
   w.reserve(hidden.size(0));
   const Activations a = w.rows(hidden.size(0));
-  kernels::rms_norm(w.queue(), a.xn, hidden, weights.attention_norm, w.weights().config.norm_epsilon);
-  project(w, a.xn, {{a.k, &weights.k}, {a.v, &weights.v}}, kind);
-  if (weights.key.empty()) kernels::fill(w.queue(), a.query, 0.0f);
-  else retriever_project(w, a.query, a.xn, weights.key, kind.rows);
-  require_finite(w, layer, "keys of a memory", a.k);
-  require_finite(w, layer, "values of a memory", a.v);
-  require_finite(w, layer, "retriever keys", a.query);
-  const auto keep = [&](const Tensor& x) {
-    const Tensor piece = room.piece(dtype, {x.size(0), x.size(1)});
-    kernels::copy(w.queue(), piece, x);
-    return piece;
-  };
-  return {keep(a.k), keep(a.v), keep(a.query)};
-}
-
-void bring(Workspace& w, kernels::Outgoing& room) {
-  room.bring(w.queue());
+  kernels::rms_norm(w.queue(), a.xn, states.tensor(), weights.attention_norm,
+                    w.weights().config.norm_epsilon);
+  project_kept(w, weights, a, {adapter, kernels::Rows::batched});
+  const Finite checks[] = {
+      {"keys of a memory", a.k}, {"values of a memory", a.v}, {"retriever keys", a.query}};
+  require_finite(w, layer, checks);
   end_checks(w);
-  w.queue().wait();
-}
-
-}  // namespace
-
-ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden, Adapter adapter) {
-  begin_checks(w);
-  const kernels::OnDevice states(w.queue(), hidden);
-  kernels::Outgoing room;
-  room.begin(w.queue(), w.host_pool, kept_bytes(w, hidden.size(0), DType::f32));
-  const Kept kept =
-      project_layer(w, room, layer, states.tensor(), {adapter, kernels::Rows::batched}, DType::f32);
-  bring(w, room);
-  const auto values = [&](const Tensor& piece) {
-    const float* first = room.on_host(piece).on_host<float>();
-    return AlignedVector<float>(first, first + piece.elements());
+  const auto values = [&](const Tensor& x) {
+    const std::vector<float> all = kernels::to_host(w.queue(), x);
+    return AlignedVector<float>(all.begin(), all.end());
   };
-  return {values(kept.k), values(kept.v), values(kept.key)};
-}
-
-ChunkRows::ChunkRows(Workspace& w, const WrittenRows& written, DType dtype) {
-  constexpr PassKind kRead{Adapter::read, kernels::Rows::batched};
-  begin_checks(w);
-  const std::size_t layers = written.hidden.size();
-  room_.begin(w.queue(), w.host_pool, layers * kept_bytes(w, written.n, dtype));
-  std::vector<Kept> kept;
-  for (std::size_t place = 0; place < layers; ++place) {
-    const std::int64_t l = w.weights().memory->layers.layer(static_cast<std::int64_t>(place));
-    kept.push_back(project_layer(w, room_, l, written.hidden[place], kRead, dtype));
-  }
-  bring(w, room_);
-  const auto values = [&](const Tensor& piece) { return room_.on_host(piece).data; };
-  for (std::size_t place = 0; place < layers; ++place)
-    rows_.push_back({.hidden = written.on_host(place).on_host<float>(),
-                     .k = values(kept[place].k),
-                     .v = values(kept[place].v),
-                     .key = values(kept[place].key),
-                     .n = written.n,
-                     .dtype = dtype,
-                     .hidden_memory = written.room.host_memory(),
-                     .hidden_on_device = written.room.is_copied() ? written.hidden[place] : ConstTensor(),
-                     .device_memory = written.room.device_memory()});
+  return {values(a.k), values(a.v), values(a.query)};
 }
 
 void inject(Workspace& w, std::span<const Injection> batch) {
@@ -283,12 +272,9 @@ void inject(Workspace& w, std::span<const Injection> batch) {
   items.reserve(batch.size());
   for (const Injection& i : batch) items.push_back({i.chunk, i.memory, i.stop});
   const std::vector<WrittenRows> written = write_pass(w, items);
-  std::vector<ChunkRows> rows;
-  rows.reserve(batch.size());
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    rows.emplace_back(w, written[i], batch[i].memory->layout().dtype);
   // Nothing fails from here on: all memories change, or none.
-  for (std::size_t i = 0; i < batch.size(); ++i) batch[i].memory->update(rows[i].layers(), batch[i].drops);
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    batch[i].memory->update(written[i].layers, batch[i].drops, &w.queue());
 }
 
 }  // namespace mplus::model

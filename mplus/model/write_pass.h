@@ -1,6 +1,6 @@
 // The write pass: a chunk of text becomes K new rows in every layer that keeps a memory
 // (docs/algorithm.md, "Update"). Sessions are stacked for the linear layers; what a session gets does not
-// depend on its neighbours, bit for bit.
+// depend on its neighbours, bit for bit. While a device computes, the host moves what earlier updates left.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ namespace mplus::model {
 using io::TokenId;
 
 struct WriteItem {
-  std::span<const TokenId> chunk;          // T ≥ 1 tokens
-  const memory::Memory* memory = nullptr;  // its tail is input; nothing is changed
-  StopFlag stop = nullptr;                 // looked at before every layer; throws cancelled
+  std::span<const TokenId> chunk;    // T ≥ 1 tokens
+  memory::Memory* memory = nullptr;  // its tail is input; made ready for the update, otherwise not changed
+  StopFlag stop = nullptr;           // looked at before every layer; throws cancelled
 };
 
-// The hidden states an update writes, of the layers that keep a memory, for one session.
+// What an update of one session stores: hidden states, and keys, values and retriever keys made of them as
+// the memory keeps them, of the layers that keep one. Hidden states are on the host where the processor made
+// them, or the memory keeps them.
 struct WrittenRows {
-  std::int64_t n = 0;
-  kernels::Outgoing room = {};
-  std::vector<Tensor> hidden = {};  // [layers] of [n, d], on the device
-
-  ConstTensor on_host(std::size_t place) const { return room.on_host(hidden[place]); }  // once taken
+  std::int64_t width = 0;                   // of hidden states
+  std::vector<memory::NewRows> layers;      // the rest is there for as long as this is
+  std::shared_ptr<const void> memory = {};  // keeps it on the device
 };
 
 // The pass in parts: it can be paused between layers, and other passes may use the workspace meanwhile. How
-// it is cut changes no bit. The memories of the batch must stay as they are until it is done; the chunks need
-// not outlive the constructor.
+// it is cut changes no bit. The memories of the batch, all of one type, must stay as they are until it is
+// done; the chunks need not outlive the constructor.
 class WritePass {
  public:
   WritePass(Workspace& w, std::span<const WriteItem> batch);
@@ -49,21 +49,28 @@ class WritePass {
   bool advance(std::int64_t layers);
   bool done() const { return next_ > highest_; }
   bool failed() const { return failed_; }
-  std::size_t items() const { return written_.size(); }
+  std::size_t items() const { return stops_.size(); }
   // Nobody waits for this item any more: its memory is not looked at again.
   void leave(std::size_t item);
-  WrittenRows take(std::size_t item) { return std::move(written_[item]); }  // once done
+  WrittenRows take(std::size_t item) const;  // once done
 
  private:
   struct Stack;
+  // What memories keep of a layer's written rows, all items stacked: on the device, as they are stored.
+  struct Kept {
+    Tensor k, v, key;
+  };
   void run_layer(std::int64_t l);
+  void keep_written(std::int64_t l, Tensor x);
+  void bring_written();
 
   Workspace* w_;
   std::unique_ptr<Stack> stack_;
   Buffer residual_;
   Tensor x_;  // [rows, d] the residual stream, kept from one part to the next
   std::vector<StopFlag> stops_;
-  std::vector<WrittenRows> written_;
+  kernels::Outgoing room_;  // of what is kept
+  std::vector<Kept> kept_;  // [layers that keep a memory], those that are done
   std::int64_t next_ = 0;
   std::int64_t highest_ = 0;  // no layer above writes
   bool failed_ = false;
@@ -80,21 +87,7 @@ struct ProjectedRows {
 ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
                            Adapter adapter = Adapter::read);
 
-// What an update stores: hidden states, and what is projected from them, of the layers that keep a memory, in
-// host memory.
-class ChunkRows {
- public:
-  // Keys and values as a memory of this type keeps them. `written` must outlive it.
-  ChunkRows(Workspace& w, const WrittenRows& written, DType dtype);
-  std::span<const memory::NewRows> layers() const { return rows_; }
-
- private:
-  kernels::Outgoing room_;
-  std::vector<memory::NewRows> rows_;
-};
-
-// Write pass, projection and memory update for several sessions. `drops`: recorded choices per item, or
-// empty.
+// Write pass and memory update for several sessions. `drops`: recorded choices per item, or empty.
 struct Injection {
   std::span<const TokenId> chunk;
   memory::Memory* memory = nullptr;

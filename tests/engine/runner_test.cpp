@@ -13,6 +13,7 @@
 #include "mplus/engine/generation.h"
 #include "mplus/engine/ingestion.h"
 #include "tests/engine/text_engine.h"
+#include "tests/memory/same_rows.h"
 
 namespace mplus::engine {
 namespace {
@@ -138,10 +139,7 @@ void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
   for (std::int64_t l = 0; l < a.layout().layers; ++l) {
     const memory::RowsView x = a.short_term(l), y = b.short_term(l);
     ASSERT_EQ(x.n, y.n);
-    const auto bytes = static_cast<std::size_t>(x.n) * a.layout().kv_bytes();
-    EXPECT_EQ(std::memcmp(x.k, y.k, bytes), 0);
-    EXPECT_EQ(std::memcmp(x.v, y.v, bytes), 0);
-    EXPECT_TRUE(std::equal(x.birth, x.birth + x.n, y.birth));
+    EXPECT_TRUE(memory::same_rows(a.layout(), x, y));
   }
 }
 
@@ -231,7 +229,7 @@ TEST(Runner, OneThatFailsFailsAlone) {
   engine.runner().step(items);
   EXPECT_TRUE(items[0].result.done && items[0].result.error);
   EXPECT_TRUE(items[1].result.done && !items[1].result.error);
-  EXPECT_TRUE(std::get<Write>(works[1]).written != nullptr);
+  EXPECT_TRUE(std::get<Write>(works[1]).written.layers.size() > 0);
 }
 
 TEST(Runner, ATokenThatFailsFailsAlone) {

@@ -11,6 +11,7 @@
 #include "mplus/engine/session.h"
 #include "mplus/io/text/hash.h"
 #include "tests/engine/tiny_engine.h"
+#include "tests/memory/same_rows.h"
 
 namespace mplus::engine {
 namespace {
@@ -69,7 +70,7 @@ TEST_F(SessionFileTest, SaveAndLoadAtAnyPointChangesNothing) {
       }
       for (std::int64_t l = 0; l < 4; ++l) {
         const auto x = straight.memory().short_term(l), y = interrupted.memory().short_term(l);
-        ASSERT_EQ(std::memcmp(x.v, y.v, static_cast<std::size_t>(x.n) * e->layout().kv_bytes()), 0);
+        ASSERT_TRUE(memory::same_rows(e->layout(), x, y));
         EXPECT_EQ(straight.memory().long_term().size(l), interrupted.memory().long_term().size(l));
       }
       verify_session_file(io::Safetensors::open(path_));
@@ -257,8 +258,7 @@ TEST_F(SessionFileTest, HiddenStatesAreAnOption) {
   const Session back = Session::load(engine, path_);
   const auto x = session.memory().short_term(2), y = back.memory().short_term(2);
   ASSERT_NE(y.hidden, nullptr);
-  EXPECT_EQ(std::memcmp(x.hidden, y.hidden, static_cast<std::size_t>(x.n) * engine.layout().hidden_bytes()),
-            0);
+  EXPECT_TRUE(memory::same_rows(engine.layout(), x, y));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "mplus/core/error.h"
 #include "tests/engine/tiny_engine.h"
+#include "tests/memory/same_rows.h"
 
 namespace mplus::engine {
 namespace {
@@ -18,8 +19,7 @@ void expect_same_slots(const memory::Memory& a, const memory::Memory& b) {
   for (std::int64_t l = 0; l < a.layout().layers; ++l) {
     const memory::RowsView x = a.short_term(l), y = b.short_term(l);
     ASSERT_EQ(x.n, y.n);
-    EXPECT_EQ(std::memcmp(x.k, y.k, static_cast<std::size_t>(x.n) * a.layout().kv_bytes()), 0);
-    EXPECT_EQ(std::memcmp(x.birth, y.birth, static_cast<std::size_t>(x.n) * 8), 0);
+    EXPECT_TRUE(memory::same_rows(a.layout(), x, y));
     EXPECT_EQ(a.long_term().size(l), b.long_term().size(l));
   }
 }

@@ -9,6 +9,8 @@
 
 #include "mplus/core/drops.h"
 
+#include "tests/memory/same_rows.h"
+
 namespace mplus::memory {
 namespace {
 
@@ -64,10 +66,10 @@ std::vector<std::int64_t> store_births(const Memory& memory, std::int64_t layer)
 void expect_rows_say_who_they_are(const Layout& layout, std::int64_t layer, const RowsView& rows,
                                   std::int64_t r, float more = 0) {
   const auto value = more + static_cast<float>(1000 * layer + rows.birth[r]);
-  EXPECT_EQ(static_cast<const float*>(rows.k_row(layout, r))[1], value);
-  EXPECT_EQ(static_cast<const float*>(rows.v_row(layout, r))[3], value);
-  EXPECT_EQ(reinterpret_cast<const float*>(rows.key)[r * layout.retriever], value);
-  EXPECT_EQ(rows.hidden[r * layout.hidden + 5], value);
+  EXPECT_EQ(reinterpret_cast<const float*>(rows.k_row(layout, r))[1], value);
+  EXPECT_EQ(reinterpret_cast<const float*>(rows.v_row(layout, r))[3], value);
+  EXPECT_EQ(reinterpret_cast<const float*>(rows.key_row(layout, r))[0], value);
+  EXPECT_EQ(rows.hidden_row(layout, r)[5], value);
 }
 
 TEST(Memory, SlotsFillBeforeAnythingIsDropped) {
@@ -183,17 +185,16 @@ TEST(Memory, ThreadsChangeNothing) {
   const Layout layout = small_layout(7);
   Memory alone(layout, 5), shared(layout, 5);
   ThreadPool threads(3);
+  kernels::Queue queue(threads, kernels::Numerics::exact);
   for (std::int64_t u = 0; u < 30; ++u) {
     const Memory fork = shared;
     const Update update(layout, u, 1 + u % layout.K);
     alone.update(update.rows);
-    shared.update(update.rows, nullptr, &threads);
+    shared.update(update.rows, nullptr, &queue);
   }
   for (std::int64_t l = 0; l < layout.layers; ++l) {
     const RowsView a = alone.short_term(l), b = shared.short_term(l);
-    ASSERT_EQ(a.n, b.n);
-    EXPECT_TRUE(std::equal(a.birth, a.birth + a.n, b.birth));
-    EXPECT_EQ(std::memcmp(a.k, b.k, static_cast<std::size_t>(a.n) * layout.kv_bytes()), 0);
+    EXPECT_TRUE(same_rows(layout, a, b));
     std::vector<std::int64_t> stored, same;
     alone.long_term().for_each(l, [&](RowId, std::int64_t birth) { stored.push_back(birth); });
     shared.long_term().for_each(l, [&](RowId, std::int64_t birth) { same.push_back(birth); });

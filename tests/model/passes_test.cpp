@@ -8,6 +8,7 @@
 #include "mplus/core/error.h"
 #include "mplus/model/read_pass.h"
 #include "mplus/model/write_pass.h"
+#include "tests/memory/same_rows.h"
 #include "tests/model/reference.h"
 #include "tests/model/tiny_model.h"
 
@@ -71,10 +72,7 @@ void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
       EXPECT_EQ(x.n + a.long_term().size(l) + b.long_term().size(l), 0) << "layer " << l;
       continue;
     }
-    const auto bytes = static_cast<std::size_t>(x.n) * a.layout().kv_bytes();
-    EXPECT_EQ(std::memcmp(x.k, y.k, bytes), 0) << "layer " << l;
-    EXPECT_EQ(std::memcmp(x.v, y.v, bytes), 0) << "layer " << l;
-    EXPECT_EQ(std::memcmp(x.birth, y.birth, static_cast<std::size_t>(x.n) * 8), 0) << "layer " << l;
+    EXPECT_TRUE(memory::same_rows(a.layout(), x, y)) << "layer " << l;
     EXPECT_TRUE(same_bits(a.tail(l), b.tail(l))) << "layer " << l;
     std::vector<memory::RowId> rows;
     a.long_term().for_each(l, [&](memory::RowId id, std::int64_t) { rows.push_back(id); });
@@ -143,8 +141,9 @@ void expect_logits_of_hidden_states(const TinyModel& model, const memory::Memory
       rows.emplace_back(h, h + model.layout.hidden);
     }
     const memory::RowsView slots = memory.short_term(l);
-    const auto recent = rows_of(slots.hidden, slots.n, model.layout.hidden);
-    rows.insert(rows.end(), recent.begin(), recent.end());
+    for (std::int64_t r = 0; r < slots.n; ++r)
+      rows.emplace_back(slots.hidden_row(model.layout, r),
+                        slots.hidden_row(model.layout, r) + model.layout.hidden);
   }
   const auto expected = reference::Model(*model.weights).read(prefix, tokens, true);
   const auto V = static_cast<std::size_t>(model.weights->config.vocab);

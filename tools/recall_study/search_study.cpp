@@ -35,8 +35,7 @@ std::vector<const std::byte*> real_keys(std::span<const memory::Memory* const> r
     const auto take = [&](const memory::RowsView& rows) {
       for (std::int64_t r = 0; r < rows.n; ++r)
         if (rows.birth[r] >= 0)
-          keys[first + static_cast<std::size_t>(rows.birth[r])] =
-              rows.key + static_cast<std::size_t>(r) * layout.key_bytes();
+          keys[first + static_cast<std::size_t>(rows.birth[r])] = rows.key_row(layout, r);
     };
     for (const memory::SegmentUse& use : memory->long_term().segments()) take(use.rows(layer));
     take(memory->short_term(layer));

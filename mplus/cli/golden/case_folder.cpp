@@ -74,11 +74,10 @@ GoldenModel::GoldenModel(const model::ModelFiles& files, const GoldenOptions& op
 void GoldenModel::update(std::span<const io::TokenId> chunk, std::span<memory::Memory* const> memories,
                          const memory::Drops* drops) {
   std::vector<engine::Work> works;
-  for (const memory::Memory* memory : memories)
-    works.emplace_back(engine::Write{.chunk = chunk, .memory = memory});
+  for (memory::Memory* memory : memories) works.emplace_back(engine::Write{.chunk = chunk, .memory = memory});
   runner_.finish(works);
   for (std::size_t i = 0; i < works.size(); ++i)
-    memories[i]->update(std::get<engine::Write>(works[i]).written->rows.layers(), drops);
+    memories[i]->update(std::get<engine::Write>(works[i]).written.layers, drops, &workspace().queue());
 }
 
 memory::Layout GoldenModel::layout(std::int64_t capacity) const {
@@ -130,12 +129,20 @@ ReadRun run_read(GoldenModel& model, const ReadRequest& request) {
 }
 
 std::vector<float> stacked(const model::WrittenRows& written) {
+  const std::int64_t n = written.layers.front().n;
+  std::vector<float> all(written.layers.size() * static_cast<std::size_t>(n * written.width));
+  for (std::size_t place = 0; place < written.layers.size(); ++place)
+    written.layers[place].copy_hidden(all.data() + static_cast<std::int64_t>(place) * n * written.width,
+                                      written.width);
+  return all;
+}
+
+std::vector<float> slot_states(const memory::Memory& memory, std::int64_t layer) {
+  const memory::Layout& layout = memory.layout();
+  const memory::RowsView rows = memory.short_term(layer);
   std::vector<float> all;
-  for (std::size_t place = 0; place < written.hidden.size(); ++place) {
-    const ConstTensor layer = written.on_host(place);
-    const float* first = layer.on_host<float>();
-    all.insert(all.end(), first, first + layer.elements());
-  }
+  for (std::int64_t r = 0; r < rows.n; ++r)
+    all.insert(all.end(), rows.hidden_row(layout, r), rows.hidden_row(layout, r) + layout.hidden);
   return all;
 }
 

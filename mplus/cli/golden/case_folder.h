@@ -104,7 +104,8 @@ struct ReadRequest {
   model::Adapter adapter = model::Adapter::read;
 };
 ReadRun run_read(GoldenModel& model, const ReadRequest& request);
-std::vector<float> stacked(const model::WrittenRows& written);  // [layers, n, d]
+std::vector<float> stacked(const model::WrittenRows& written);                     // [layers, n, d]
+std::vector<float> slot_states(const memory::Memory& memory, std::int64_t layer);  // [rows, d], oldest first
 
 std::vector<io::TokenId> token_list(const Json& json);
 std::vector<std::int64_t> integer_list(const Json& json);

@@ -9,7 +9,7 @@ namespace mplus::golden {
 namespace {
 
 void check_inject(GoldenModel& model, const CaseFolder& folder, const std::string& prefix, Report& report) {
-  const memory::Memory memory = model.memory();
+  memory::Memory memory = model.memory();
   for (const Json& chunk : folder.json().at("chunks")) {
     const std::string name = prefix + "delta." + chunk.at("name").get<std::string>();
     if (!folder.has(name)) continue;

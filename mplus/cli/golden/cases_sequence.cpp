@@ -18,8 +18,8 @@ std::vector<std::int64_t> from_reference(std::vector<std::int64_t> births) {
 std::vector<float> short_term_hidden(const memory::Memory& memory) {
   std::vector<float> all;
   for (std::int64_t l = 0; l < memory.layout().layers; ++l) {
-    const memory::RowsView rows = memory.short_term(l);
-    all.insert(all.end(), rows.hidden, rows.hidden + rows.n * memory.layout().hidden);
+    const std::vector<float> layer = slot_states(memory, l);
+    all.insert(all.end(), layer.begin(), layer.end());
   }
   return all;
 }
@@ -43,8 +43,11 @@ std::vector<float> keys_of(const memory::Memory& memory, const memory::Drops& dr
   const std::int64_t d_r = memory.layout().retriever;
   std::vector<float> keys;
   for (std::size_t l = 0; l < drops.size(); ++l) {
-    const auto* all = reinterpret_cast<const float*>(memory.short_term(static_cast<std::int64_t>(l)).key);
-    for (std::int64_t slot : drops[l]) keys.insert(keys.end(), all + slot * d_r, all + (slot + 1) * d_r);
+    const memory::RowsView rows = memory.short_term(static_cast<std::int64_t>(l));
+    for (std::int64_t row : drops[l]) {
+      const auto* key = reinterpret_cast<const float*>(rows.key_row(memory.layout(), row));
+      keys.insert(keys.end(), key, key + d_r);
+    }
   }
   return keys;
 }

@@ -109,8 +109,9 @@ void check_retriever_run(GoldenModel& model, const CaseFolder& folder, const Jso
   for (std::size_t l = 0; l < inputs.size(); ++l) {
     const model::Layer& layer = model.weights().layers[l];
     const std::vector<float> norm_query = normed(w, inputs[l].data(), lengths[l], layer.attention_norm);
-    const memory::RowsView slots = memory.short_term(static_cast<std::int64_t>(l));
-    const std::vector<float> norm_memory = normed(w, slots.hidden, slots.n, layer.attention_norm);
+    const std::vector<float> slots = slot_states(memory, static_cast<std::int64_t>(l));
+    const std::vector<float> norm_memory =
+        normed(w, slots.data(), std::ssize(slots) / memory.layout().hidden, layer.attention_norm);
     const auto expect = [&](const char* what, std::span<const float> found, const char* kind) {
       const std::string tensor = fmt::format("{}.{}.{}", name, what, l);
       report.close(tensor, found, folder.expected(tensor), folder.tolerance(kind));
@@ -132,22 +133,25 @@ void check_retriever_run(GoldenModel& model, const CaseFolder& folder, const Jso
 // The memory a train step reads: the old slots that were kept, then x1's rows.
 memory::Memory step_memory(GoldenModel& model, const memory::Memory& initial, const Json& variant,
                            const model::WrittenRows& written, model::Adapter adapter) {
+  const std::size_t layers = written.layers.size();
+  const std::vector<float> all = stacked(written);
   memory::Memory memory = initial;
   if (variant.at("kept_old_slots").is_null()) memory = memory::Memory(initial.layout(), 0);
-  memory::Drops drops(written.hidden.size());
+  memory::Drops drops(layers);
   std::vector<model::ProjectedRows> projected;
   std::vector<memory::NewRows> rows;
-  projected.reserve(written.hidden.size());
-  for (std::size_t l = 0; l < written.hidden.size(); ++l) {
+  projected.reserve(layers);
+  for (std::size_t l = 0; l < layers; ++l) {
     if (!variant.at("kept_old_slots").is_null()) {
       const auto kept = integer_list(variant.at("kept_old_slots").at(l));
       for (std::int64_t slot = 0; slot < initial.layout().N; ++slot)
         if (std::find(kept.begin(), kept.end(), slot) == kept.end()) drops[l].push_back(slot);
     }
-    const ConstTensor states = written.on_host(l);
+    const std::int64_t n = written.layers[l].n, d = initial.layout().hidden;
+    const ConstTensor states(all.data() + static_cast<std::int64_t>(l) * n * d, DType::f32, {n, d});
     const auto& q = projected.emplace_back(
         model::project_rows(model.workspace(), static_cast<std::int64_t>(l), states, adapter));
-    rows.push_back({states.on_host<float>(), q.k.data(), q.v.data(), q.key.data(), written.n});
+    rows.push_back({states.on_host<float>(), q.k.data(), q.v.data(), q.key.data(), n});
   }
   memory.update(rows, &drops);
   memory.load_long_term(initial.long_term());  // the store is constant in a train step
@@ -164,7 +168,7 @@ void run_retriever_loss(const CaseFolder& folder, Report& report) {
 
 void run_train_step(const CaseFolder& folder, Report& report) {
   GoldenModel model({.model = folder.path() / "model", .delta = {}}, {.device = folder.device()});
-  const memory::Memory initial = model.memory();
+  memory::Memory initial = model.memory();
   const auto x1 = token_list(folder.json().at("x1"));
   const auto x2 = token_list(folder.json().at("x2"));
   const auto V = static_cast<std::size_t>(model.weights().config.vocab);

@@ -52,8 +52,10 @@ struct Columns {
     append_bytes(v, rows.v_row(layout, r), layout.kv_bytes(format));
     if (rows.key) append_bytes(key, rows.key_row(layout, r), layout.key_bytes(format));
     birth.push_back(rows.birth[r]);
-    if (rows.hidden)
-      hidden.insert(hidden.end(), rows.hidden + r * layout.hidden, rows.hidden + (r + 1) * layout.hidden);
+    if (rows.hidden) {
+      const float* states = rows.hidden_row(layout, r);
+      hidden.insert(hidden.end(), states, states + layout.hidden);
+    }
   }
   void add_to(Tensors& tensors, const memory::Layout& layout, const std::string& prefix) && {
     const auto n = static_cast<std::int64_t>(birth.size());
@@ -71,9 +73,14 @@ struct Columns {
   }
 };
 
-// Slots lie together already.
+// Slots that nothing was dropped from lie together already.
 void add_slots(Tensors& tensors, const memory::Layout& layout, const memory::RowsView& rows,
                const std::string& prefix) {
+  if (rows.slots) {
+    Columns columns;
+    for (std::int64_t r = 0; r < rows.n; ++r) columns.append(layout, rows, r);
+    return std::move(columns).add_to(tensors, layout, prefix);
+  }
   const auto n = static_cast<std::size_t>(rows.n);
   tensors.add(prefix + "k", layout.dtype, {rows.n, layout.kv}, std::span(rows.k, n * layout.kv_bytes()));
   tensors.add(prefix + "v", layout.dtype, {rows.n, layout.kv}, std::span(rows.v, n * layout.kv_bytes()));

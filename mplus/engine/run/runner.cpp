@@ -100,6 +100,7 @@ void Runner::read(std::span<WorkItem* const> items) {
   })));
   for (std::size_t i = 0, scout = 0; i < items.size(); ++i) {
     model::ReadItem& item = batch_.emplace_back(*read_of(*items[i]->work));
+    if (item.memory) item.memory->settle(&pool_);
     if (std::holds_alternative<Scout>(*items[i]->work)) item.scout = &scouts_[scout++];
     if (items.size() > 1) item.stop = nullptr;  // would end the others', too
   }
@@ -130,6 +131,7 @@ void Runner::read(std::span<WorkItem* const> items) {
 }
 
 void Runner::plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states) {
+  if (work.item.memory) work.item.memory->settle(&pool_);
   report(item, [&] {
     if (work.plan) work.plan(queue_, states);
   });
@@ -169,7 +171,9 @@ void Runner::begin_writes(std::span<WorkItem* const> items) {
   };
   for (WorkItem* item : items) {
     if (write_of(*item).seat.pass()) continue;
-    if (batch.size() == kWritesTogether || write_of(*item).alone) begin();
+    const auto type = [](const WorkItem* of) { return write_of(*of).memory->layout().dtype; };
+    const bool other = !batch.empty() && type(batch.front()) != type(item);
+    if (batch.size() == kWritesTogether || write_of(*item).alone || other) begin();
     batch.push_back(item);
     if (write_of(*item).alone) begin();
   }
@@ -183,25 +187,19 @@ void Runner::advance_write(const std::shared_ptr<model::WritePass>& pass, std::s
   const std::int64_t layers =
       options_.write_layers > 0 ? options_.write_layers : workspace_.weights().config.layers;
   try {
-    if (pass->advance(layers)) project_written(*pass, mine);
+    if (!pass->advance(layers)) return;
+    for (WorkItem* item : mine) {
+      Write& w = write_of(*item);
+      w.written = pass->take(w.seat.place());
+      w.seat = {};
+      item->result.done = true;
+    }
   } catch (...) {
     for (WorkItem* item : mine) {
       write_of(*item).seat = {};
       write_of(*item).alone = true;  // in the next step
       if (pass->items() == 1) item->result = {.done = true, .error = std::current_exception()};
     }
-  }
-}
-
-void Runner::project_written(model::WritePass& pass, std::span<WorkItem* const> items) {
-  for (const WorkItem* item : items) {
-    Write& w = write_of(*item);
-    w.written =
-        std::make_unique<WrittenChunk>(workspace_, pass.take(w.seat.place()), w.memory->layout().dtype);
-  }
-  for (WorkItem* item : items) {
-    write_of(*item).seat = {};
-    item->result.done = true;
   }
 }
 

@@ -57,7 +57,6 @@ class Runner {
   void write(std::span<WorkItem* const> items);
   void begin_writes(std::span<WorkItem* const> items);
   void advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
-  void project_written(model::WritePass& pass, std::span<WorkItem* const> items);
 
   RunnerOptions options_;
   ThreadPool pool_;

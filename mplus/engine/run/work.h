@@ -44,25 +44,14 @@ class WriteSeat {
   std::size_t place_ = 0;
 };
 
-// What a write gives: the rows of an update, which whoever asked for it makes.
-struct WrittenChunk {
-  WrittenChunk(model::Workspace& w, model::WrittenRows hidden, DType dtype)
-      : states(std::move(hidden)), rows(w, states, dtype) {}
-  WrittenChunk(const WrittenChunk&) = delete;
-  WrittenChunk& operator=(const WrittenChunk&) = delete;
-
-  model::WrittenRows states;
-  model::ChunkRows rows;
-};
-
-// A chunk of text through the write pass. The memory is only looked at.
+// A chunk of text through the write pass. The update is made by whoever asked for it.
 struct Write {
   std::span<const io::TokenId> chunk;
-  const memory::Memory* memory = nullptr;
+  memory::Memory* memory = nullptr;
   const memory::Drops* drops = nullptr;  // recorded ones, for the update
   StopFlag stop = nullptr;               // looked at in every layer where nobody shares the pass
   // The runner's:
-  std::unique_ptr<WrittenChunk> written = {};  // once done
+  model::WrittenRows written = {};  // once done: the rows of the update
   WriteSeat seat = {};
   bool alone = false;  // a pass with others failed, maybe through them
 };

@@ -146,10 +146,23 @@ ScoredRows score_short_term(kernels::Queue& queue, const Memory& memory, std::in
                             const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
   ScoredRows result = list_short_term(memory, layer);
+  const Layout& layout = memory.layout();
   const RowsView rows = memory.short_term(layer);
-  kernels::retrieval_scores(queue, {result.values.get(), DType::f32, {rows.n}},
-                            queries.retriever_rows(memory.layout().retriever),
-                            key_rows(rows, memory.layout()));
+  const Tensor scores(result.values.get(), DType::f32, {rows.n});
+  const ConstTensor q = queries.retriever_rows(layout.retriever);
+  if (!rows.slots) {
+    kernels::retrieval_scores(queue, scores, q, key_rows(rows, layout));
+    return result;
+  }
+  std::vector<kernels::RowPlace> places;
+  places.reserve(static_cast<std::size_t>(rows.n));
+  std::int64_t slots = 0;
+  for (std::int64_t r = 0; r < rows.n; ++r) {
+    places.push_back({0, rows.slot(r)});
+    slots = std::max(slots, rows.slot(r) + 1);
+  }
+  const ConstTensor keys = kernels::key_tensor(rows.key, layout.dtype, slots, layout.retriever);
+  kernels::retrieval_scores(queue, scores, q, kernels::KeyGather{{&keys, 1}, places});
   return result;
 }
 

@@ -1,0 +1,112 @@
+// Writing on a GPU: the device holds what the host holds, whoever writes beside, and the host gets everything
+// that somebody asks for. Only run (label gpu) where there is one.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "mplus/engine/ingestion.h"
+#include "mplus/engine/run/runner.h"
+#include "mplus/kernels/backend.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/memory/same_rows.h"
+
+namespace mplus::engine {
+namespace {
+
+EngineOptions on_the_gpu() {
+  EngineOptions options = tiny_options(4);
+  options.device = {.automatic = false, .device = {DeviceKind::cuda, 0}};
+  return options;
+}
+
+std::vector<std::byte> brought(const ConstTensor& row) {
+  std::vector<std::byte> bytes(row_bytes(row.dtype, row.elements()));
+  kernels::backend_of(row.device).bring(bytes.data(), row);
+  return bytes;
+}
+
+void expect_device_has_the_rows(Session& session) {
+  Engine& engine = session.engine();
+  const memory::Layout& layout = engine.layout();
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    const memory::RowsView rows = session.memory().short_term(l);
+    memory::ResidentRows& there = session.memory().resident(l);
+    ASSERT_TRUE(there.bring(engine.queue(), layout, rows));
+    for (std::int64_t r = 0; r < rows.n; ++r) {
+      const std::int64_t slot = rows.slot(r);
+      ASSERT_EQ(
+          std::memcmp(brought(there.block().k.row(slot)).data(), rows.k_row(layout, r), layout.kv_bytes()),
+          0);
+      ASSERT_EQ(
+          std::memcmp(brought(there.block().v.row(slot)).data(), rows.v_row(layout, r), layout.kv_bytes()),
+          0);
+      ASSERT_EQ(
+          std::memcmp(brought(there.keys().row(slot)).data(), rows.key_row(layout, r), layout.key_bytes()),
+          0);
+    }
+    const std::span<const float> tail = session.memory().tail(l);
+    const ConstTensor near = session.memory().tail_near(engine.device(), l);
+    ASSERT_EQ(near.device, engine.device());
+    ASSERT_EQ(std::memcmp(brought(near).data(), tail.data(), tail.size_bytes()), 0);
+  }
+}
+
+void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
+  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
+    EXPECT_TRUE(memory::same_rows(a.layout(), a.short_term(l), b.short_term(l))) << "layer " << l;
+    EXPECT_EQ(a.long_term().size(l), b.long_term().size(l));
+    EXPECT_TRUE(std::equal(a.tail(l).begin(), a.tail(l).end(), b.tail(l).begin(), b.tail(l).end()));
+  }
+}
+
+TEST(CudaWriting, TheDeviceHasWhatTheHostHas) {
+  Engine engine(on_the_gpu());
+  Session session(engine, 3);
+  for (unsigned i = 0; i < 8; ++i) {
+    session.remember_ids(random_ids(200 + 700 * (i % 3), i), "text");
+    Session fork = session.fork();
+    ASSERT_NO_FATAL_FAILURE(expect_device_has_the_rows(session));
+    fork.remember_ids(random_ids(600, 100 + i), "text");
+    ASSERT_NO_FATAL_FAILURE(expect_device_has_the_rows(fork));
+    ASSERT_NO_FATAL_FAILURE(expect_device_has_the_rows(session)) << "a fork changes nothing of it";
+  }
+}
+
+TEST(CudaWriting, NeighboursChangeNothing) {
+  Engine engine(on_the_gpu());
+  Session alone(engine, 1);
+  const auto text = random_ids(4000, 1);
+  alone.remember_ids(text, "text");
+  for (const std::uint64_t count : {2, 16}) {
+    std::vector<Session> sessions;
+    std::vector<std::vector<io::TokenId>> texts;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      sessions.emplace_back(engine, i + 1);
+      texts.push_back(i == 0 ? text : random_ids(4000 - 90 * i, static_cast<unsigned>(i)));
+    }
+    std::vector<Ingestion> writes;
+    for (std::size_t i = 0; i < count; ++i)
+      writes.emplace_back(sessions[i], Document{.source = "text", .ids = texts[i]});
+    run_together<Ingestion>(engine.runner(), writes);
+    expect_same_memory(sessions[0].memory(), alone.memory());
+  }
+}
+
+TEST(CudaWriting, KeptHiddenStatesAreOnTheHost) {
+  EngineOptions options = on_the_gpu();
+  options.memory.keep_hidden = true;
+  Engine engine(options);
+  Session session(engine, 3);
+  session.remember_ids(random_ids(3000, 1), "text");
+  const memory::Layout& layout = engine.layout();
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    const memory::RowsView rows = session.memory().short_term(l);
+    const std::span<const float> tail = session.memory().tail(l);
+    ASSERT_EQ(std::memcmp(rows.hidden_row(layout, rows.n - 1),
+                          tail.last(static_cast<std::size_t>(layout.hidden)).data(), layout.hidden_bytes()),
+              0);
+  }
+}
+
+}  // namespace
+}  // namespace mplus::engine
