@@ -4,6 +4,7 @@
 #include "mplus/cli/bench/machine.h"
 #include "mplus/cli/bench/together.h"
 #include "mplus/cli/bench/work.h"
+#include "mplus/cli/bench/writing.h"
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/open_memory.h"
 #include "mplus/cli/options.h"
@@ -23,6 +24,7 @@ struct BenchOptions {
   std::int64_t recall_rows = 20000;
   std::int64_t store_blocks = 1;
   std::int64_t question_tokens = 32;
+  std::int64_t long_tokens = 0;
   int repetitions = 3;
   int sessions = 8;
   bool json = false;
@@ -91,6 +93,7 @@ class Bench {
     run_together("decode with memory", session);
     const TogetherRates writes = remember_together_rate(*engine_, options_.sessions, options_.repetitions);
     add(fmt::format("remember, {} sessions", options_.sessions), "tok/s", writes.all, writes.one.median);
+    if (options_.long_tokens > 0) run_long_write();
     if (!layout.has_long_term()) return;
     const QuestionSeconds question =
         question_seconds(session, options_.question_tokens, options_.repetitions);
@@ -103,6 +106,24 @@ class Bench {
     add("recall", "Mrow/s",
         {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
         bandwidth_ / static_cast<double>(layout.key_bytes(layout.long_term)) / 1e6);
+  }
+
+  void run_long_write() {
+    const LongWrite written = long_write(*engine_, options_.long_tokens);
+    const auto one = [&](const std::string& name, const char* unit, double value) {
+      add(name, unit, {value, value, value}, 0);
+    };
+    one(fmt::format("remember {} tokens", options_.long_tokens), "s", written.seconds);
+    if (written.full.median > 0) add("…, no slot empty", "tok/s", written.full, gemm_ / cost_.read_flop);
+    if (written.first_rate > 0) {
+      one("…, its first 100,000", "tok/s", written.first_rate);
+      one("…, its last 100,000", "tok/s", written.last_rate);
+    }
+    if (written.end.driver == 0) return;  // the processor
+    constexpr double kGiga = 1e9;
+    one("device memory half way", "GB", static_cast<double>(written.middle.allocated) / kGiga);
+    one("… at the end", "GB", static_cast<double>(written.end.allocated) / kGiga);
+    one("… by the driver", "GB", static_cast<double>(written.end.driver) / kGiga);
   }
 
   // Of all sessions added up, beside one of them by turns.
@@ -191,6 +212,11 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000).description(""));
   size("--question-tokens", options->question_tokens, "of the question that searches it");
+  command
+      ->add_option("--long-tokens", options->long_tokens, "written as one document, by themselves; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100'000'000).description(""));
   command->add_option("--sessions", options->sessions, "side by side, in one step of the engine")
       ->type_name("N")
       ->capture_default_str()
