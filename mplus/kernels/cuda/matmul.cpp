@@ -120,8 +120,9 @@ void Matmul::open() {
 
 namespace {
 
-// Algorithms for so many rows, the fastest first by what the library expects. `one_order`: those that add up
-// a row's products in one block alone.
+// Algorithms for so many rows, the fastest first by what the library expects; without any_neighbours those
+// that add up a row's products in one block alone. `one_order`: the library is asked for no others, which
+// also changes what it expects.
 std::vector<cublasLtMatmulAlgo_t> algorithms(cublasLtHandle_t handle, const Matmul::Job& job,
                                              std::int64_t rows, bool one_order) {
   const Operands operands(job.product, job.inputs, rows, job.twin);
@@ -137,7 +138,7 @@ std::vector<cublasLtMatmulAlgo_t> algorithms(cublasLtHandle_t handle, const Matm
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; i < count; ++i) {
     const cublasLtMatmulHeuristicResult_t& result = found[static_cast<std::size_t>(i)];
-    if (result.state == CUBLAS_STATUS_SUCCESS && (!one_order || sums_in_one_block(result.algo)))
+    if (result.state == CUBLAS_STATUS_SUCCESS && (job.any_neighbours || sums_in_one_block(result.algo)))
       algorithms.push_back(result.algo);
   }
   return algorithms;
@@ -151,6 +152,7 @@ const Matmul::Plan& Matmul::usual_plan(const Job& job) {
   if (plan) return *plan;
   Job alone = job;
   alone.twin = nullptr;
+  alone.any_neighbours = false;
   const auto found = algorithms(handle_, alone, kUsualRows, true);
   if (found.empty())
     fail(ErrorCode::unsupported, "cuBLASLt has no algorithm for weights [{}, {}] of {}", product.outputs,
@@ -163,14 +165,13 @@ const Matmul::Plan& Matmul::plan_for(const Job& job) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(job.T)));
   const Product& product = job.product;
   const bool twin = job.twin != nullptr && !job.any_neighbours;
-  if (!job.any_neighbours && rows == kUsualRows && !twin) return usual_plan(job);
   std::unique_ptr<Plan>& plan =
       plans_[{product.outputs, job.inputs, product.dtype, rows, job.any_neighbours, twin}];
   if (plan) return *plan;
   const Plan& usual = usual_plan(job);
   Job alone = job;
   if (!twin) alone.twin = nullptr;
-  for (const cublasLtMatmulAlgo_t& algorithm : algorithms(handle_, alone, rows, !job.any_neighbours)) {
+  for (const cublasLtMatmulAlgo_t& algorithm : algorithms(handle_, alone, rows, false)) {
     const Plan found{algorithm};
     if (!job.any_neighbours && !same_bits(job, found, usual)) continue;
     plan = std::make_unique<Plan>(found);
