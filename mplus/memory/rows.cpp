@@ -1,5 +1,7 @@
 #include "mplus/memory/rows.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -42,9 +44,16 @@ void NewRows::copy_hidden(float* to, std::int64_t width) const {
 
 void Rows::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
 
+// Large columns ask for large pages: rows come in all layers at once, and every page costs a fault.
 Rows::Column Rows::allocate(std::size_t size_bytes) {
   if (size_bytes == 0) return nullptr;
-  return Column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})));
+  constexpr std::size_t kLarge = std::size_t{16} << 20, kPage = std::size_t{2} << 20;
+  Column column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})));
+  if (size_bytes < kLarge) return column;
+  const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(column.get()) % kPage) % kPage;
+  madvise(column.get() + before, (size_bytes - before) / kPage * kPage,
+          MADV_HUGEPAGE);  // or not, as it likes
+  return column;
 }
 
 Rows::Rows(const Layout& layout, std::int64_t capacity, RowFormat format)
