@@ -129,14 +129,21 @@ void bench_attend(benchmark::State& state) {
   const std::int64_t T = state.range(0), rows = state.range(1), layers = T == 1 ? 30 : 1;
   const KvShape shape{9, 3, 64};
   const std::int64_t layer = shape.groups * rows * shape.head_size;
-  auto keys = ramp(layer * layers), values = ramp(layer * layers);
+  const auto all = ramp(layer * layers);
+  const auto copied = [&] {
+    Buffer copy = cpu_backend().allocate(all.size() * sizeof(float));
+    std::ranges::copy(all, copy.tensor(DType::f32, {std::ssize(all)}).on_host<float>());
+    return copy;
+  };
+  const Buffer keys = copied(), values = copied();
   const auto q = ramp(T * shape.heads * shape.head_size);
   AlignedVector<float> out(q.size());
   Queue queue(pool(), Numerics::exact);
   std::int64_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
-    const auto part = [&](AlignedVector<float>& x) {
-      return Tensor(x.data() + at * layer, DType::f32, {shape.groups, rows, shape.head_size});
+    const auto part = [&](const Buffer& x) {
+      return Tensor(x.tensor(DType::f32, {std::ssize(all)}).on_host<float>() + at * layer, DType::f32,
+                    {shape.groups, rows, shape.head_size});
     };
     attend(queue, {out.data(), DType::f32, {T, shape.heads * shape.head_size}},
            {q.data(), DType::f32, {T, shape.heads * shape.head_size}}, {part(keys), part(values), rows},

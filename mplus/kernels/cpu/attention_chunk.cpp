@@ -7,6 +7,9 @@ namespace mplus::kernels::MPLUS_ISA {
 namespace {
 
 constexpr int kVectors = 4;  // of a value row, in registers at once
+// Vectors of 16 bytes: sixteen of them for one head after another, so that whole rows follow each other from
+// memory; with four, lines of a row are asked for apart, which takes twice as long.
+constexpr int kWideVectors = kLanes == 4 ? 16 : 0;
 constexpr std::int64_t kMixRows = 16;
 constexpr std::int64_t kScoreStep = kDecodeChunk + kLanes;  // floats from a head's scores to the next
 
@@ -106,6 +109,12 @@ void mix_values(float* out, std::int64_t out_step, const float* weights, const f
     const float* rows = values + j * e;
     prefetch_rows(rows, count * e);
     std::int64_t i = 0;
+    if constexpr (kWideVectors > 0)
+      for (; i + kWideVectors * kLanes <= e; i += kWideVectors * kLanes)
+        MPLUS_UNROLL for (int r = 0; r < R; ++r) {
+          mix<1, kWideVectors>(out + r * out_step + i, out_step, weights + r * kScoreStep + j, rows + i,
+                               count, e, 0);
+        }
     for (; i + kVectors * kLanes <= e; i += kVectors * kLanes)
       mix<R, kVectors>(out + i, out_step, weights + j, rows + i, count, e, 0);
     for (; i < e; i += kLanes)

@@ -1,0 +1,1 @@
+# gnuplot roofline.gnuplot: draws roofline.svg beside it. Numbers: docs/performance.md, "Roofline".
