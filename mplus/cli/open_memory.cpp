@@ -156,6 +156,11 @@ OpenMemory::OpenMemory(engine::Engine& engine, const MemoryOptions& memory, std:
   }
 }
 
+void OpenMemory::stop_storing() {
+  session_.emplace(stored_->session().fork());
+  stored_.reset();
+}
+
 engine::RememberResult OpenMemory::remember(const engine::Document& document,
                                             const engine::Progress& progress) {
   return stored_ ? stored_->remember(document, progress) : session_->remember(document, progress);

@@ -53,6 +53,8 @@ class OpenMemory {
   store::StoredSession* stored() { return stored_.get(); }  // null: not in the store
   store::Store& store() { return *store_; }
   bool lasts() const { return stored_ || file_; }
+  // A session of the store goes on from here in this process alone; the store keeps it as it was.
+  void stop_storing();
 
   engine::RememberResult remember(const engine::Document& document, const engine::Progress& progress);
   engine::Answer say(std::string_view message, const engine::GenerateOptions& options);

@@ -196,8 +196,26 @@ class Reading(SessionTest):
     def test_writers_say_what_hinders_them(self):
         self.remember(self.file("a.txt", story(60, 1)))
         self.forbid_writing(self.home)
-        for command in (("session", "delete", "default"), ("chat", *self.model), ("session", "purge", "default")):
-            self.assertIn("writable", self.error(*command, stdin="Hello.\n", through=ORDINARY_USER))
+        for command in (("session", "delete", "default"), ("remember", self.folder / "a.txt", "--session", "b", *self.model),
+                        ("session", "purge", "default")):
+            self.assertIn("writable", self.error(*command, through=ORDINARY_USER))
+
+    def test_a_chat_goes_on_without_storing(self):
+        self.remember(self.file("a.txt", story(900, 1)))
+        told = "Hello.\nWhere is the lamp?\n/stats\n"
+        command = ("chat", "-n", "8", *self.model)
+        copy = self.folder / "copy"
+        shutil.copytree(self.home, copy)
+        self.forbid_writing(copy)
+        files = tree(copy)
+        stored = self.run_program(*command, stdin=told)
+        self.environment["MPLUS_HOME"] = str(copy)
+        done = self.run_program(*command, stdin=told, through=ORDINARY_USER)
+        self.assertEqual(done.stdout, stored.stdout)
+        self.assertIn(b"cannot be written: nothing of this is stored", done.stderr)
+        self.assertEqual(tree(copy), files)
+        self.assertIn("only a session of the store", self.error(*command, stdin="Hello.\n/undo\n", through=ORDINARY_USER))
+        self.assertIn("'other'", self.error(*command, "--session", "other", stdin="Hello.\n", through=ORDINARY_USER))
 
 
 class Gone(Searching):

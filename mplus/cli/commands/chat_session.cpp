@@ -16,7 +16,9 @@
 #include "mplus/cli/user_file.h"
 #include "mplus/core/error.h"
 #include "mplus/core/text.h"
+#include "mplus/engine/locate.h"
 #include "mplus/io/text/names.h"
+#include "mplus/store/store_folder.h"
 
 namespace mplus::cli {
 namespace {
@@ -36,6 +38,17 @@ constexpr std::string_view kHelp =
     "/quit            end; so does Ctrl-D\n"
     "Ctrl-C stops an answer.\n";
 
+// Where the store cannot be written (a read-only medium, somebody else's folder), a chat goes on from what is
+// there, and ends with the process.
+std::unique_ptr<OpenMemory> open_conversation(engine::Engine& engine, const MemoryOptions& memory,
+                                              std::uint64_t seed) {
+  if (memory.session.empty() || store::can_be_written(engine::home_folder()))
+    return std::make_unique<OpenMemory>(engine, memory, seed, store::Access::write);
+  auto opened = std::make_unique<OpenMemory>(engine, memory, seed, store::Access::read);
+  opened->stop_storing();
+  return opened;
+}
+
 }  // namespace
 
 ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
@@ -45,7 +58,7 @@ ChatSession::ChatSession(ChatOptions options) : options_(std::move(options)) {
   if (!engine_->chat_template())
     fail(ErrorCode::unsupported,
          "chat: this model's files name no chat template; `mplus ask` and `mplus generate` need none");
-  memory_ = std::make_unique<OpenMemory>(*engine_, options_.memory, options_.seed, store::Access::write);
+  memory_ = open_conversation(*engine_, options_.memory, options_.seed);
   if (!options_.system.empty()) memory_->set_system_message(options_.system);
   if (!engine_->has_memory()) {
     note("note: a plain model without a memory: it forgets when its context is full\n");
