@@ -121,6 +121,8 @@ class Session {
   // Does what an event tells, without asking the model again: answers are taken as they were. `as_recalled`:
   // a turn attends to the rows it attended to then; otherwise it recalls anew (the memory is another one).
   void replay(const Event& event, bool as_recalled);
+  Steps<> replay_steps(const Event& event,
+                       bool as_recalled);  // the same; nothing else may change it meanwhile
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = default;

@@ -6,6 +6,7 @@
 #include "mplus/engine/answer/answering.h"
 #include "mplus/engine/answer/reread.h"
 #include "mplus/engine/generation.h"
+#include "mplus/engine/ingestion.h"
 
 namespace mplus::engine {
 namespace {
@@ -153,16 +154,28 @@ void Session::emit_turn(std::string_view message, const Answer& answer,
 }
 
 void Session::replay(const Event& event, bool as_recalled) {
+  StepsUnderWay<void> steps(replay_steps(event, as_recalled));
+  run_alone(engine_->runner(), steps);
+}
+
+Steps<> Session::replay_steps(const Event& event, bool as_recalled) {
   if (const auto* text = std::get_if<TextTaken>(&event)) {
-    if (text->speaker == Speaker::system) return set_system_message(text->text);
-    remember({.source = text->source, .text = text->text, .ids = text->ids, .first_token = text->token_begin},
-             [&, updates = memory_.updates()](std::int64_t done, std::int64_t total) {
-               if (text->complete || done == total) return true;
-               // Stops where it had been stopped: behind the update that ended with this token.
-               if (memory_.updates() == updates) return true;
-               const std::vector<Span>& written = record_.spans(memory_.updates() - 1);
-               return written.back().token_end < text->token_end;
-             });
+    if (text->speaker == Speaker::system) {
+      set_system_message(text->text);
+      co_return;
+    }
+    Ingestion ingestion = Ingestion::of_views(
+        *this,
+        {.source = text->source, .text = text->text, .ids = text->ids, .first_token = text->token_begin},
+        [this, text, updates = memory_.updates()](std::int64_t done, std::int64_t total) {
+          if (text->complete || done == total) return true;
+          // Stops where it had been stopped: behind the update that ended with this token.
+          if (memory_.updates() == updates) return true;
+          const std::vector<Span>& written = record_.spans(memory_.updates() - 1);
+          return written.back().token_end < text->token_end;
+        },
+        {});
+    co_await work_of(ingestion);
   } else if (const auto* told = std::get_if<TurnTaken>(&event)) {
     GenerateOptions options;
     std::optional<RecallRule>& rule = options.recall.rule;
@@ -170,7 +183,7 @@ void Session::replay(const Event& event, bool as_recalled) {
     // What these two went by is not in the event.
     if (rule == RecallRule::words || rule == RecallRule::oracle) rule.reset();
     if (as_recalled)
-      options.recall_strategy = [&] {
+      options.recall_strategy = [told] {
         return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});
       };
     TurnTaken again = *told;
@@ -179,9 +192,10 @@ void Session::replay(const Event& event, bool as_recalled) {
       again.reread = {};
     }
     Generation generation = Generation::replay(*this, again, options);
-    run_alone(engine_->runner(), generation);
+    co_await work_of(generation);
   } else {
-    flush();
+    Ingestion ingestion = Ingestion::flush(*this);
+    co_await work_of(ingestion);
   }
 }
 

@@ -16,11 +16,32 @@ Memories::Place Memories::find(const std::string& name) {
 
 const OpenMemory* Memories::peek(const std::string& name) const {
   for (const auto& [open, memory] : open_)
-    if (open == name) return memory.get();
+    if (open == name && memory->stage == OpenMemory::Stage::opened) return memory.get();
   return nullptr;
 }
 
-std::shared_ptr<OpenMemory> Memories::open(const std::string& name, const std::string& shown, bool create) {
+engine::Steps<std::shared_ptr<OpenMemory>> Memories::open(Job& job, std::string name, std::string shown,
+                                                          bool create) {
+  using Stage = OpenMemory::Stage;
+  for (;;) {
+    const std::shared_ptr<OpenMemory> memory = entry(name, shown, create);
+    co_await job.until([&] { return memory->stage != Stage::opening; });
+    if (memory->stage == Stage::opened) co_return memory;
+    if (memory->stage == Stage::failed) continue;  // for somebody else: what it is, this one finds out
+    memory->stage = Stage::opening;
+    try {
+      co_await memory->session.open_steps();
+    } catch (...) {
+      memory->stage = Stage::failed;
+      open_.remove_if([&](const auto& other) { return other.second == memory; });
+      throw;
+    }
+    memory->stage = Stage::opened;
+    co_return memory;
+  }
+}
+
+std::shared_ptr<OpenMemory> Memories::entry(const std::string& name, const std::string& shown, bool create) {
   if (const Place at = find(name);
       at != open_.end() && to_reopen_.contains(name) && at->second.use_count() == 1)
     put_away(at);
@@ -85,7 +106,8 @@ void Memories::close(const std::string& name) {
 
 void Memories::save(const std::string& name) {
   const Place at = find(name);
-  if (at != open_.end() && !at->second->changing) at->second->session.save_state();
+  if (at == open_.end() || at->second->changing || at->second->stage != OpenMemory::Stage::opened) return;
+  at->second->session.save_state();
 }
 
 void Memories::put_away_idle() {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "mplus/serve/run/job.h"
 #include "mplus/store/stored_session.h"
 
 namespace mplus::serve {
@@ -23,11 +24,14 @@ struct MemoriesOptions {
 struct OpenMemory {
   OpenMemory(store::Store& store, engine::Engine& engine, const std::string& name,
              const store::StoredOptions& options)
-      : session(store, engine, name, store.read_only() ? store::Access::read : store::Access::write,
-                options) {}
+      : session(store, engine, name, store.read_only() ? store::Access::read : store::Access::write, options,
+                store::StoredSession::InSteps{}) {}
 
   store::StoredSession session;
+  enum class Stage { new_here, opening, opened, failed };
+  Stage stage = Stage::new_here;
   bool changing = false;  // by a turn, a document or a remaking
+  bool remade = false;    // it is being made again: nobody may look at it
   int readers = 0;        // that look at it as it is, so it cannot be remade
   bool doubtful = false;  // a change was left by an exception
   std::chrono::steady_clock::time_point used = std::chrono::steady_clock::now();
@@ -39,7 +43,7 @@ class Using {
  public:
   enum class How { read, change, remake };
   static bool possible(const OpenMemory& memory, How how) {
-    if (how == How::read) return true;
+    if (how == How::read) return !memory.remade;
     return !memory.changing && (how == How::change || memory.readers == 0);
   }
   Using(std::shared_ptr<OpenMemory> memory, How how) : memory_(std::move(memory)), how_(how) {
@@ -47,6 +51,7 @@ class Using {
       ++memory_->readers;
     } else {
       memory_->changing = true;
+      memory_->remade = how == How::remake;
     }
   }
   Using(const Using&) = delete;
@@ -55,7 +60,7 @@ class Using {
     if (how_ == How::read) {
       --memory_->readers;
     } else {
-      memory_->changing = false;
+      memory_->changing = memory_->remade = false;
       memory_->doubtful = memory_->doubtful || std::uncaught_exceptions() > exceptions_;
     }
     memory_->used = std::chrono::steady_clock::now();
@@ -73,8 +78,9 @@ class Memories {
       : store_(store), engine_(engine), options_(options) {}
 
   // Throws ApiError where it does not exist and is not to be made, another program writes it, or all places
-  // are taken. `shown`: what messages call it.
-  std::shared_ptr<OpenMemory> open(const std::string& name, const std::string& shown, bool create);
+  // are taken. `shown`: what messages call it. What its journal has behind its newest state is written in
+  // steps; others who ask for it meanwhile wait.
+  engine::Steps<std::shared_ptr<OpenMemory>> open(Job& job, std::string name, std::string shown, bool create);
   const OpenMemory* peek(const std::string& name) const;  // null: it is not open
   std::size_t open_count() const { return open_.size(); }
   // After an exception that left a change: where it was the server's or the disk's fault, memories that it
@@ -90,6 +96,7 @@ class Memories {
  private:
   using Place = std::list<std::pair<std::string, std::shared_ptr<OpenMemory>>>::iterator;
   Place find(const std::string& name);
+  std::shared_ptr<OpenMemory> entry(const std::string& name, const std::string& shown, bool create);
   void put_away(Place place);
   void make_room();
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/cutting.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/database/blob.h"
@@ -24,20 +25,36 @@ std::string_view tokenizer_part(std::string_view shape_id) {
 
 }  // namespace
 
-void StoredSession::undo(std::int64_t n) {
+void StoredSession::undo(std::int64_t n) { alone(undo_steps(n)); }
+
+engine::Steps<> StoredSession::undo_steps(std::int64_t n) {
   if (n <= 0) fail(ErrorCode::invalid_argument, "undo: expected a number of events from 1 on, got {}", n);
-  change([&] {
-    std::vector<std::int64_t> undone;
-    const std::vector<StoredEvent> events = journal_.events();
-    for (auto event = events.rbegin(); event != events.rend() && static_cast<std::int64_t>(undone.size()) < n;
-         ++event)
-      if (event->in_force() && can_be_undone(event->kind)) undone.push_back(event->number);
-    if (static_cast<std::int64_t>(undone.size()) < n)
-      fail(ErrorCode::invalid_argument, "session {}: {} events to undo, but there are only {}",
-           io::shown(info_.name), n, undone.size());
-    const std::int64_t first = undone.back();
-    if (pinned_event() >= first) return undo_from_the_start(std::move(undone));
-    const auto files = store_->own_files(info_.id);
+  const auto once = [this, n] { return undo_once(n); };
+  co_await changing<void>(once);
+}
+
+engine::Steps<ForgetReport> StoredSession::forget_steps(std::string source, bool exact) {
+  const auto once = [this, &source, exact] { return forget_once(source, exact); };
+  ForgetReport report = co_await changing<ForgetReport>(once);
+  co_return report;
+}
+
+engine::Steps<> StoredSession::undo_once(std::int64_t n) {
+  std::vector<std::int64_t> undone;
+  const std::vector<StoredEvent> events = journal_.events();
+  for (auto event = events.rbegin(); event != events.rend() && static_cast<std::int64_t>(undone.size()) < n;
+       ++event)
+    if (event->in_force() && can_be_undone(event->kind)) undone.push_back(event->number);
+  if (static_cast<std::int64_t>(undone.size()) < n)
+    fail(ErrorCode::invalid_argument, "session {}: {} events to undo, but there are only {}",
+         io::shown(info_.name), n, undone.size());
+  const std::int64_t first = undone.back();
+  if (pinned_event() >= first) {
+    co_await undo_from_the_start(std::move(undone));
+    co_return;
+  }
+  const auto files = store_->own_files(info_.id);
+  {
     Transaction transaction(store_->database());
     const std::int64_t number = journal_.append({.kind = EventKind::undo});
     for (std::int64_t event : undone) journal_.mark_undone(event, number);
@@ -48,20 +65,24 @@ void StoredSession::undo(std::int64_t n) {
         .run();
     store_->release_segments();
     transaction.commit();
-    store_->mark(info_.id, !options_.batch);
-    load();
-    index_words();
-    store_->remove_unnamed(files);
-  });
+  }
+  store_->mark(info_.id, !options_.batch);
+  const Replay how;
+  co_await load_steps(how);
+  index_words();
+  store_->remove_unnamed(files);
 }
 
 // No state from before what was forgotten is left.
-void StoredSession::undo_from_the_start(std::vector<std::int64_t> undone) {
+engine::Steps<> StoredSession::undo_from_the_start(std::vector<std::int64_t> undone) {
   if (was_imported())
     fail(ErrorCode::invalid_argument,
          "session {}: it was imported without a journal; what was before that{} cannot be undone",
          io::shown(info_.name), pinned_event() > 0 ? ", or before something was forgotten," : "");
-  load({.states_before = std::numeric_limits<std::int64_t>::min(), .undone = undone});
+  Replay how;  // by name: g++ 12 destroys an aggregate inside co_await twice
+  how.states_before = std::numeric_limits<std::int64_t>::min();
+  how.undone = undone;
+  co_await load_steps(how);
   commit_remade({.event = {.kind = EventKind::undo}, .undone = std::move(undone)});
 }
 
@@ -90,6 +111,24 @@ void StoredSession::commit_remade(Remade remade) {
   store_->mark(info_.id, !options_.batch);
   finish_state(fresh);
   broken_ = false;
+}
+
+RebuildCost rebuild_cost(Store& store, const engine::Engine& engine, const std::string& name) {
+  const Journal journal(store.database(), store.get(name).id);
+  RebuildCost cost;
+  const auto count = [&](const std::optional<std::int64_t>& id) {
+    if (!id) return;
+    const StoredSource source = journal.source(*id);
+    cost.tokens +=
+        source.ids.empty() ? std::ssize(engine.tokenizer().encode(source.text)) : std::ssize(source.ids);
+  };
+  for (const StoredEvent& event : journal.events()) {
+    if (!event.in_force()) continue;
+    count(event.source);
+    count(event.answer);
+  }
+  cost.writes = std::ssize(engine::cut_text(cost.tokens, engine.chunk_tokens(), engine.layout().K));
+  return cost;
 }
 
 void rebuild_session(Store& store, engine::Engine& engine, const std::string& name, StoredOptions options,

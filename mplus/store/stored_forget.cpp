@@ -166,34 +166,45 @@ ForgetReport StoredSession::forget_plan(const std::string& source, bool exact) c
 }
 
 ForgetReport StoredSession::forget(const std::string& source, bool exact) {
-  return change([&] {
-    const std::vector<std::int64_t> ids = sources_named(source);
-    ForgetReport report = report_of(ids);
-    const std::vector<std::int64_t> before = rewritten_updates();
-    std::set<std::int64_t> rewritten(before.begin(), before.end());
-    bool pinned = pinned_event() >= 0;
-    if (exact) {
-      const std::int64_t first = first_event_of(ids);
-      pinned = pinned && pinned_event() < first;
-      if (!pinned) rewritten.clear();
-      load({.states_before = first, .recalled_before = first, .without = ids});
-      report.replayed_events = position_ - state_position_;
-    } else {
-      const std::vector<std::int64_t> sources = record_sources(ids);
-      report.removed = session_->forget(sources, ids_of_sources());
-      pinned = pinned || report.removed.updates > 0 || report.removed.window_tokens > 0;
-      for (const std::int64_t index : sources) source_ids_[static_cast<std::size_t>(index)] = -1;
-      name_written_again(report);
-      for (const auto& [update, spans] : report.removed.written_again) rewritten.insert(update);
-      std::erase_if(rewritten, [&](std::int64_t u) { return session_->record().spans(u).empty(); });
-    }
-    const io::Json details{{"exact", exact}, {"rewritten", rewritten}};
-    commit_remade({.event = {.kind = EventKind::forget, .details = details.dump()},
-                   .forgotten = ids,
-                   .pinned = pinned});
-    report.left = store_->wipe();
-    return report;
-  });
+  return alone(forget_steps(source, exact));
+}
+
+// At once: the rows leave the memory as it is.
+ForgetReport StoredSession::forget_here(ForgetReport report, const std::vector<std::int64_t>& ids,
+                                        std::set<std::int64_t>& rewritten, bool& pinned) {
+  const std::vector<std::int64_t> sources = record_sources(ids);
+  report.removed = session_->forget(sources, ids_of_sources());
+  pinned = pinned || report.removed.updates > 0 || report.removed.window_tokens > 0;
+  for (const std::int64_t index : sources) source_ids_[static_cast<std::size_t>(index)] = -1;
+  name_written_again(report);
+  for (const auto& [update, spans] : report.removed.written_again) rewritten.insert(update);
+  std::erase_if(rewritten, [&](std::int64_t u) { return session_->record().spans(u).empty(); });
+  return report;
+}
+
+engine::Steps<ForgetReport> StoredSession::forget_once(const std::string& source, bool exact) {
+  const std::vector<std::int64_t> ids = sources_named(source);
+  ForgetReport report = report_of(ids);
+  const std::vector<std::int64_t> before = rewritten_updates();
+  std::set<std::int64_t> rewritten(before.begin(), before.end());
+  bool pinned = pinned_event() >= 0;
+  if (exact) {
+    const std::int64_t first = first_event_of(ids);
+    pinned = pinned && pinned_event() < first;
+    if (!pinned) rewritten.clear();
+    Replay how;  // by name: g++ 12 destroys an aggregate inside co_await twice
+    how.states_before = how.recalled_before = first;
+    how.without = ids;
+    co_await load_steps(how);
+    report.replayed_events = position_ - state_position_;
+  } else {
+    report = forget_here(std::move(report), ids, rewritten, pinned);
+  }
+  const io::Json details{{"exact", exact}, {"rewritten", rewritten}};
+  commit_remade(
+      {.event = {.kind = EventKind::forget, .details = details.dump()}, .forgotten = ids, .pinned = pinned});
+  report.left = store_->wipe();
+  co_return report;
 }
 
 }  // namespace mplus::store

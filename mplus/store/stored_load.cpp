@@ -44,15 +44,31 @@ std::vector<std::int64_t> ends_in_sources(const io::Safetensors& file, std::size
 
 }  // namespace
 
-void StoredSession::load(const Replay& how) {
+void StoredSession::load(Replay how) { alone(load_steps(std::move(how))); }
+
+engine::Steps<> StoredSession::load_steps(Replay how) {
   broken_ = true;
   open_document_.reset();
   continued_.reset();
   renewed_.clear();
   // A writer may replace the newest state between our reading its row and opening its files: then look again.
   constexpr int kAttempts = 10;
-  for (int attempt = 1; !load_from(how, attempt < kAttempts && !lock_); ++attempt) {
+  MarkFound mark;
+  std::optional<Snapshot> snapshot;
+  for (int attempt = 1;; ++attempt) {
+    mark = read_mark(store_->mark_path(info_.id));  // before the database, which may only be ahead
+    snapshot.emplace(store_->database());
+    if (begin_loading(how, attempt < kAttempts && !lock_)) break;
+    snapshot.reset();
   }
+  const std::vector<StoredEvent> events = journal_.events(position_ - 1);
+  if (lock_) {  // nobody else changes what is read from here on
+    snapshot.reset();
+    co_await replay_events(events, how);
+  } else {
+    alone(replay_events(events, how));
+  }
+  say_what_is_damaged(mark);
   if (lock_) listen();
   broken_ = false;
 }
@@ -63,10 +79,7 @@ std::optional<StateRow> StoredSession::pinned_state() const {
   return found == rows.end() ? std::nullopt : std::optional(*found);
 }
 
-bool StoredSession::load_from(Replay how, bool may_look_again) {
-  const MarkFound mark =
-      read_mark(store_->mark_path(info_.id));  // before the database, which may only be ahead
-  const Snapshot snapshot(store_->database());
+bool StoredSession::begin_loading(Replay& how, bool may_look_again) {
   const Found found = load_newest_state(how, may_look_again);
   if (found == Found::vanished) return false;
   if (found == Found::nothing) {
@@ -87,14 +100,16 @@ bool StoredSession::load_from(Replay how, bool may_look_again) {
     state_updates_ = session_->memory().updates();
   }
   turns_since_state_ = 0;
-  replay_events(how);
+  return true;
+}
+
+void StoredSession::say_what_is_damaged(const MarkFound& mark) {
   const std::string lost = store_->behind_mark(info_.id, mark);
   behind_ = !lost.empty();
   if (behind_) warn(lost);
   if (const std::string damage = store_->database().damage_text(); !damage.empty())
     warn(fmt::format("{}: {}: what is read is checked row by row", store_->database().file().string(),
                      damage));
-  return true;
 }
 
 StoredSession::Found StoredSession::load_newest_state(const Replay& how, bool may_look_again) {
@@ -172,8 +187,7 @@ void StoredSession::warn_of(const StoredSource& source, std::string_view what_fo
   if (!source.given_up) lost_sources_.insert(source.id);
 }
 
-void StoredSession::replay_events(const Replay& how) {
-  const std::vector<StoredEvent> events = journal_.events(position_ - 1);
+engine::Steps<> StoredSession::replay_events(const std::vector<StoredEvent>& events, const Replay& how) {
   std::int64_t done = 0;
   for (const StoredEvent& event : events) {
     if (options_.replay_progress &&
@@ -181,7 +195,7 @@ void StoredSession::replay_events(const Replay& how) {
       fail(ErrorCode::cancelled, "session {}: stopped while it was being read", io::shown(info_.name));
     const bool more_of_it = event.kind == EventKind::text && event.token_end > position_token_;
     if (event.number == position_ && !more_of_it) continue;
-    if (event.in_force()) replay_event(event, how);
+    if (event.in_force()) co_await replay_event(event, how);
     if (!event.damage.empty()) {
       warn(event.damage + "; it is left out");
       damaged_events_.insert(event.number);
@@ -191,15 +205,18 @@ void StoredSession::replay_events(const Replay& how) {
   }
 }
 
-void StoredSession::replay_event(const StoredEvent& event, const Replay& how) {
+engine::Steps<> StoredSession::replay_event(const StoredEvent& event, const Replay& how) {
   const auto left_out = [&](const std::optional<std::int64_t>& id) {
     return id && std::find(how.without.begin(), how.without.end(), *id) != how.without.end();
   };
-  if (left_out(event.source) || left_out(event.answer)) return;
-  if (std::find(how.undone.begin(), how.undone.end(), event.number) != how.undone.end()) return;
-  if (event.kind == EventKind::text) replay_text(event, how);
-  if (event.kind == EventKind::turn) replay_turn(event, how);
-  if (event.kind == EventKind::flush) session_->replay(engine::Flushed{}, true);
+  if (left_out(event.source) || left_out(event.answer)) co_return;
+  if (std::find(how.undone.begin(), how.undone.end(), event.number) != how.undone.end()) co_return;
+  if (event.kind == EventKind::text) co_await replay_text(event, how);
+  if (event.kind == EventKind::turn) co_await replay_turn(event, how);
+  if (event.kind == EventKind::flush) {
+    const engine::Event flushed = engine::Flushed{};
+    co_await session_->replay_steps(flushed, true);
+  }
 }
 
 // Where an event's text begins and ends in tokens, under sizes or a tokenizer that it was not written with.
@@ -226,9 +243,12 @@ void StoredSession::find_places(StoredEvent& event, const StoredSource& source, 
   event.byte_begin = before->byte_end;
 }
 
-void StoredSession::replay_text(StoredEvent event, const Replay& how) {
+engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how) {
   const StoredSource source = journal_.source(event.source.value_or(0));
-  if (source.lost()) return warn_of(source, "the memory is made without it");
+  if (source.lost()) {
+    warn_of(source, "the memory is made without it");
+    co_return;
+  }
   const bool anew = how.cut_anew && source.speaker == engine::Speaker::document;
   if (anew) {
     find_places(event, source, how.other_ids);
@@ -250,18 +270,21 @@ void StoredSession::replay_text(StoredEvent event, const Replay& how) {
     text.token_begin = position_token_;  // the rest of what a state has the start of
   // Where chunks became longer, the first part of a document may have reached its end.
   const bool nothing_left = text.token_begin > 0 && text.token_begin == text.token_end;
-  if (!nothing_left) session_->replay(text, true);
+  const engine::Event taken = text;
+  if (!nothing_left) co_await session_->replay_steps(taken, true);
   session_->set_event_sink({});
   if (anew) renewed_.push_back(event);
   note_sources({source.id});
 }
 
-void StoredSession::replay_turn(StoredEvent event, const Replay& how) {
+engine::Steps<> StoredSession::replay_turn(StoredEvent event, const Replay& how) {
   const bool as_recalled = event.number < how.recalled_before;
   const StoredSource message = journal_.source(event.source.value_or(0));
   const StoredSource answer = journal_.source(event.answer.value_or(0));
-  for (const StoredSource* source : {&message, &answer})
-    if (source->lost()) return warn_of(*source, "the turn is left out");
+  if (message.lost() || answer.lost()) {
+    warn_of(message.lost() ? message : answer, "the turn is left out");
+    co_return;
+  }
   TurnDetails details =
       turn_details(event, fmt::format("session {}: event {}: ", io::shown(info_.name), event.number));
   if (how.other_ids) {
@@ -269,20 +292,20 @@ void StoredSession::replay_turn(StoredEvent event, const Replay& how) {
     event.answer_ids = engine_->tokenizer().encode(answer.text);
     details.answer_read = std::max<std::int64_t>(0, std::ssize(event.answer_ids) - (to_its_end ? 0 : 1));
   }
-  const engine::TurnTaken turn{.message = message.text,
-                               .answer = answer.text,
-                               .answer_ids = event.answer_ids,
-                               .answer_read = details.answer_read,
-                               .recall = details.recall,
-                               .recalled_births = event.recalled_births,
-                               .reread = details.reread};
+  const engine::Event turn = engine::TurnTaken{.message = message.text,
+                                               .answer = answer.text,
+                                               .answer_ids = event.answer_ids,
+                                               .answer_read = details.answer_read,
+                                               .recall = details.recall,
+                                               .recalled_births = event.recalled_births,
+                                               .reread = details.reread};
   if (!as_recalled)
     session_->set_event_sink([&](const engine::Event& told) {
       const auto& taken = std::get<engine::TurnTaken>(told);
       event.recalled_births.assign(taken.recalled_births.begin(), taken.recalled_births.end());
       event.details = details_of(taken);
     });
-  session_->replay(turn, as_recalled);
+  co_await session_->replay_steps(turn, as_recalled);
   session_->set_event_sink({});
   if (!as_recalled) renewed_.push_back(event);
   note_sources({message.id, answer.id});

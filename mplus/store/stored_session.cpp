@@ -4,6 +4,7 @@
 #include <map>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/ingestion.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/database/blob.h"
 
@@ -39,6 +40,12 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const Session
 
 StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::string& name, Access access,
                              StoredOptions options)
+    : StoredSession(store, engine, name, access, std::move(options), InSteps{}) {
+  alone(open_steps());
+}
+
+StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::string& name, Access access,
+                             StoredOptions options, InSteps)
     : StoredSession(store, engine, found_or_made(store, engine, name, access, options.seed),
                     std::move(options), NotLoaded{}) {
   check_model();
@@ -47,13 +54,16 @@ StoredSession::StoredSession(Store& store, engine::Engine& engine, const std::st
     store.remove_unfinished();
     store.remove_loose_files(info_.id);
   }
+}
+
+engine::Steps<> StoredSession::open_steps() {
   Replay how;
   how.from_pinned = options_.without_states;
-  load(how);
+  co_await load_steps(how);
   replayed_events_ = position_ - state_position_;
-  if (!lock_) return;
+  if (!lock_) co_return;
   mend();
-  words_ = std::make_unique<TextIndex>(store.database(), info_.id);
+  words_ = std::make_unique<TextIndex>(store_->database(), info_.id);
   index_words();
 }
 
@@ -111,6 +121,18 @@ void StoredSession::require_writer() const {
   if (broken_)
     fail(ErrorCode::io, "session {}: an earlier failure left it unusable in this process; open it again",
          io::shown(info_.name));
+}
+
+void StoredSession::recover(const std::exception_ptr& failure) {
+  bool damaged = false;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    damaged = error.code() == ErrorCode::corrupt && !store_->database().damaged_pages().empty();
+  } catch (...) {  // thrown on below
+  }
+  read_again();
+  if (!damaged || broken_ || !store_->database().damaged_pages().empty()) std::rethrow_exception(failure);
 }
 
 void StoredSession::read_again() {
@@ -259,8 +281,18 @@ void StoredSession::set_system_message(std::string_view text) {
   change([&] { session_->set_system_message(text); });
 }
 
-std::int64_t StoredSession::flush() {
-  return change([&] { return session_->flush(); });
+std::int64_t StoredSession::flush() { return alone(flush_steps()); }
+
+engine::Steps<std::int64_t> StoredSession::flush_steps() {
+  const auto once = [this] { return flush_once(); };
+  const std::int64_t updates = co_await changing<std::int64_t>(once);
+  co_return updates;
+}
+
+engine::Steps<std::int64_t> StoredSession::flush_once() {
+  engine::Ingestion flushing = engine::Ingestion::flush(*session_);
+  co_await engine::work_of(flushing);
+  co_return flushing.result().updates;
 }
 
 void StoredSession::index_words() {

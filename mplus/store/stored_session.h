@@ -8,6 +8,7 @@
 //   session.session().ask("Where did I leave the key?").text;
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <limits>
 #include <map>
@@ -15,10 +16,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "mplus/core/error.h"
 #include "mplus/core/file_lock.h"
+#include "mplus/engine/run/runner.h"
 #include "mplus/engine/session.h"
 #include "mplus/store/store.h"
 #include "mplus/store/words/text_index.h"
@@ -56,6 +59,11 @@ class StoredSession {
  public:
   StoredSession(Store& store, engine::Engine& engine, const std::string& name, Access access,
                 StoredOptions options = {});
+  // The same in two parts: open_steps() must have been run to its end before it is used.
+  struct InSteps {};
+  StoredSession(Store& store, engine::Engine& engine, const std::string& name, Access access,
+                StoredOptions options, InSteps);
+  engine::Steps<> open_steps();
   ~StoredSession();  // saves a state if that spares the next one work; failures are left to the journal
   StoredSession(const StoredSession&) = delete;
   StoredSession& operator=(const StoredSession&) = delete;
@@ -75,12 +83,15 @@ class StoredSession {
   engine::Answer say(std::string_view message, const engine::GenerateOptions& options = {});
   void set_system_message(std::string_view text);
   std::int64_t flush();
+  engine::Steps<std::int64_t> flush_steps();
 
   // The last n texts, turns and flushes are as if they had not been. A forgetting is passed over: what was
   // forgotten stays so. If one lies behind the first of them, the memory is made again from the journal.
   void undo(std::int64_t n);
+  engine::Steps<> undo_steps(std::int64_t n);  // so that a Runner can do other sessions' work beside it
   // `source`: a name, or "#7", the number of one source. `exact`: the memory is made again without it.
   ForgetReport forget(const std::string& source, bool exact);
+  engine::Steps<ForgetReport> forget_steps(std::string source, bool exact);
   ForgetReport forget_plan(const std::string& source, bool exact) const;  // what that would do
 
   void save_state();  // now; a later opening starts here
@@ -136,32 +147,47 @@ class StoredSession {
   };
   // The newest sound state, then the events behind it.
   void load() { load(Replay{}); }
-  void load(const Replay& how);
-  bool load_from(Replay how, bool may_look_again);  // false: look again
+  void load(Replay how);
+  engine::Steps<> load_steps(Replay how);
+  bool begin_loading(Replay& how, bool may_look_again);  // false: look again
   enum class Found { state, nothing, vanished };
   Found load_newest_state(const Replay& how, bool may_look_again);
   void load_state(const StateRow& row);
-  void replay_events(const Replay& how);
-  void replay_event(const StoredEvent& event, const Replay& how);
+  engine::Steps<> replay_events(const std::vector<StoredEvent>& events, const Replay& how);
+  engine::Steps<> replay_event(const StoredEvent& event, const Replay& how);
   void find_places(StoredEvent& event, const StoredSource& source, bool other_ids) const;
-  void replay_text(StoredEvent event, const Replay& how);
-  void replay_turn(StoredEvent event, const Replay& how);
+  engine::Steps<> replay_text(StoredEvent event, const Replay& how);
+  engine::Steps<> replay_turn(StoredEvent event, const Replay& how);
+  void say_what_is_damaged(const MarkFound& mark);
+  engine::Steps<std::int64_t> flush_once();
+  engine::Steps<> undo_once(std::int64_t n);
+  engine::Steps<> undo_from_the_start(std::vector<std::int64_t> undone);
+  engine::Steps<ForgetReport> forget_once(const std::string& source, bool exact);
+  ForgetReport forget_here(ForgetReport report, const std::vector<std::int64_t>& ids,
+                           std::set<std::int64_t>& rewritten, bool& pinned);
+  // The steps of one session alone.
+  template <class T>
+  T alone(engine::Steps<T> steps) {
+    engine::StepsUnderWay<T> under_way(std::move(steps));
+    engine::run_alone(engine_->runner(), under_way);
+    return under_way.result();
+  }
+  // As `change`, for a change that takes steps: `once` begins it.
+  template <class T, class Once>
+  engine::Steps<T> changing(Once once);
   // Runs a change; if it fails half-way the session is read again from what is durable.
   template <class Change>
   auto change(Change&& change) {
     require_writer();
     try {
       return change();
-    } catch (const Error& error) {
-      const bool damaged = error.code() == ErrorCode::corrupt && !store_->database().damaged_pages().empty();
-      read_again();
-      if (!damaged || broken_ || !store_->database().damaged_pages().empty()) throw;
     } catch (...) {
-      read_again();
-      throw;
+      recover(std::current_exception());
     }
     return change();  // it met damage that has been mended
   }
+  // Throws the failure on, unless it was damage that has been mended.
+  void recover(const std::exception_ptr& failure);
   void read_again();
   // Around an Ingestion: what is left to be taken in, and where the journal stood before.
   struct DocumentBegun {
@@ -216,7 +242,6 @@ class StoredSession {
   void commit_remade(Remade remade);  // no state from before counts any more
   std::optional<StateRow> pinned_state() const;
   bool was_imported() const;  // without a journal
-  void undo_from_the_start(std::vector<std::int64_t> undone);
 
   std::vector<std::int64_t> sources_named(const std::string& source) const;
   std::vector<std::string> answers_that_recalled(const std::vector<std::int64_t>& sources) const;
@@ -249,6 +274,36 @@ class StoredSession {
   bool behind_ = false;  // the database has lost events that were acknowledged
   bool broken_ = true;   // not, or no longer, what the store holds: nothing of it is saved
 };
+
+template <class T, class Once>
+engine::Steps<T> StoredSession::changing(Once once) {
+  require_writer();
+  std::exception_ptr failure;
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await once();
+      co_return;
+    } else {
+      T result = co_await once();
+      co_return result;
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  recover(failure);  // it met damage that has been mended, or does not get here
+  if constexpr (std::is_void_v<T>) {
+    co_await once();
+  } else {
+    T result = co_await once();
+    co_return result;
+  }
+}
+
+// What writing a session's texts again would take.
+struct RebuildCost {
+  std::int64_t tokens = 0, writes = 0;
+};
+RebuildCost rebuild_cost(Store& store, const engine::Engine& engine, const std::string& name);
 
 // Writes a session's texts again, under the engine's weights (another delta, model or tokenizer), and with
 // `long_term` rows, if they are to be kept in another way.

@@ -1,6 +1,7 @@
 """Every endpoint of docs/server.md under /v1/memories, by example."""
 import concurrent.futures
 import contextlib
+import threading
 
 from server import ServerTest, main, parse_events, story, wait_for
 
@@ -153,6 +154,24 @@ class Changes(ServerTest):
         timeline = [self.get(f"/v1/memories/{name}/timeline?layers=true")["chunks"] for name in ("exact", "never")]
         shares = [[(c["short_term"], c["long_term"], c["by_layer"]) for c in chunks] for chunks in timeline]
         self.assertEqual(shares[0], shares[1])
+
+    def test_others_go_on_while_a_memory_is_made_again(self):
+        first, _, _ = self.new("slow", story(60, 8), story(1500, 9), story(1500, 10))
+        ended = []
+        def forget():
+            self.server.delete(f"/v1/memories/slow/documents/{first}?exact=true")
+            ended.append(True)
+        forgetting = threading.Thread(target=forget)
+        forgetting.start()
+        asked = 0
+        while not ended:
+            self.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2})
+            asked += not ended
+        forgetting.join()
+        self.assertGreater(asked, 2)
+        # Who asks for the memory itself waits until it is whole.
+        self.assertEqual(self.get("/v1/memories/slow")["documents"], 2)
+        self.assertTrue(self.post("/v1/memories/slow/verify")["sound"])
 
     def test_undo(self):
         self.new("undoes", story(40, 10))

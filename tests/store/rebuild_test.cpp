@@ -120,6 +120,22 @@ TEST_F(RebuildTest, ADocumentThatWasStoppedIsReadOnceAndGoesOn) {
   expect_sound(store, "notes");
 }
 
+TEST_F(RebuildTest, WhatItTakesIsKnownBefore) {
+  Store store(folder_);
+  {
+    StoredSession session(store, bytes_, "notes", Access::write);
+    session.remember({.source = "text", .text = story(500, 1)});
+    session.remember({.source = "gone", .text = story(300, 2)});
+    session.undo(1);
+  }
+  const auto tokens = std::ssize(words_.tokenizer().encode(story(500, 1)));
+  const RebuildCost cost = rebuild_cost(store, words_, "notes");
+  EXPECT_EQ(cost.tokens, tokens);
+  rebuild_session(store, words_, "notes");
+  const StoredSession after(store, words_, "notes", Access::read);
+  EXPECT_EQ(cost.writes, after.session().memory().updates());
+}
+
 TEST_F(RebuildTest, RefusedOrStoppedItLeavesTheSessionAsItWas) {
   Store store(folder_);
   {

@@ -74,5 +74,59 @@ TEST_F(StepsTest, ATurnThatIsDroppedHasNotHappened) {
   EXPECT_EQ(session.say("the lamp", tokens(2)).tokens.size(), 2u);
 }
 
+// What makes a memory again takes as many steps as it writes; between them others get theirs.
+TEST_F(StepsTest, UndoneForgottenAndFlushedBesideATurnItIsTheSame) {
+  const auto fill = [&](StoredSession& session) {
+    session.remember({.source = "first", .text = text_});
+    session.remember({.source = "secret", .text = story(300, 4)});
+    session.say("the lamp in the harbour", tokens(4));
+    session.remember({.source = "last", .text = story(350, 5)});
+    session.remember({.source = "short", .text = "a lamp"});
+  };
+  StoredSession whole(store_, words_, "whole", Access::write),
+      stepped(store_, words_, "stepped", Access::write), other(store_, words_, "other", Access::write);
+  fill(whole);
+  fill(stepped);
+  const auto beside_a_turn = [&](auto steps) {
+    engine::StepsUnderWay under_way(std::move(steps));
+    StoredTurn turn(other, "the lamp", tokens(6));
+    int count = 0;
+    for (bool more = true; more; ++count) {
+      run_some(words_, turn, 1);
+      more = under_way.next_work() != nullptr;
+      run_some(words_, under_way, 1);
+    }
+    run_some(words_, turn);
+    EXPECT_EQ(turn.answer().tokens.size(), 6u);
+    return count;
+  };
+  whole.flush();
+  EXPECT_GT(beside_a_turn(stepped.flush_steps()), 1);
+  expect_same_session(stepped.session(), whole.session());
+  EXPECT_EQ(whole.forget("secret", true).sources, std::vector<std::string>{"secret"});
+  EXPECT_GT(beside_a_turn(stepped.forget_steps("secret", true)), 5);
+  expect_same_session(stepped.session(), whole.session());
+  whole.undo(3);
+  EXPECT_GT(beside_a_turn(stepped.undo_steps(3)), 1);
+  expect_same_session(stepped.session(), whole.session());
+  EXPECT_EQ(other.session().turns(), 3);
+}
+
+// The journal says that it is undone; who opens the session finds it so.
+TEST_F(StepsTest, AnUndoThatIsDroppedIsDoneWhenTheSessionIsOpened) {
+  {
+    StoredSession session(store_, words_, "notes", Access::write);
+    session.remember({.source = "text", .text = text_});
+    session.remember({.source = "more", .text = story(300, 4)});
+    engine::StepsUnderWay<void> undo(session.undo_steps(1));
+    run_some(words_, undo, 1);
+    EXPECT_THROW(session.flush(), Error);
+  }
+  StoredSession whole(store_, words_, "whole", Access::write);
+  whole.remember({.source = "text", .text = text_});
+  const StoredSession again(store_, words_, "notes", Access::write);
+  expect_same_session(again.session(), whole.session());
+}
+
 }  // namespace
 }  // namespace mplus::store

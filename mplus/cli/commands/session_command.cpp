@@ -142,26 +142,6 @@ int flush(const SessionOptions& options) {
   return kGood;
 }
 
-int rebuild(const SessionOptions& options) {
-  open_store().get(options.name);
-  const auto engine = open_engine(options.model, memory_of(options.name), true);
-  store::Store store = open_store();
-  ProgressBar bar("event", 0);
-  store::StoredOptions how;
-  how.warn = warn;
-  how.replay_progress = [&](std::int64_t at, std::int64_t total) {
-    bar.set_total(total);
-    bar.show(at, "writing the texts again");
-    return true;
-  };
-  std::optional<RowFormat> long_term;
-  if (!options.dtype.empty()) long_term = memory_type_of(options.dtype).long_term;
-  store::rebuild_session(store, *engine, options.name, how, long_term);
-  bar.clear();
-  done(options, fmt::format("session {} was written again with this model", printable(options.name)));
-  return kGood;
-}
-
 int verify(const SessionOptions& options) {
   store::Store store = open_store(store::Access::read);
   std::vector<std::string> names{options.name};
@@ -328,7 +308,7 @@ void add_session(CLI::App& program, Action& chosen) {
       add_task(*group, chosen,
                {"rebuild",
                 "write the texts again with another delta, model or tokenizer, or with other long-term rows",
-                rebuild, true, true});
+                rebuild_session_here, true, true});
   add_choice(*rebuilding.command, "--memory-dtype", rebuilding.options->dtype,
              "how long-term rows are kept from now on; default: as they are", {"bf16", "int8", "int4"});
   const Subcommand verifying =

@@ -28,5 +28,6 @@ MemoryOptions memory_of(const std::string& session);
 int export_session_file(const SessionOptions& options);
 int import_session_file(const SessionOptions& options);
 int backup_sessions(const SessionOptions& options);
+int rebuild_session_here(const SessionOptions& options);  // session_rebuild.cpp
 
 }  // namespace mplus::cli

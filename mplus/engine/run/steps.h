@@ -181,4 +181,26 @@ class StepsUnderWay {
   bool begun_ = false;
 };
 
+// From another coroutine: one piece of work of a Generation, an Ingestion or what is like them; false: it has
+// ended.
+template <class Task>
+Steps<bool> next_step(Task& task) {
+  Work* work = task.next_work();
+  if (!work) co_return false;
+  std::exception_ptr error;
+  try {
+    co_await Offer{*work, OnStop::finish};
+  } catch (...) {
+    error = std::current_exception();
+  }
+  task.take({.done = true, .error = error});
+  co_return true;
+}
+
+// All of it.
+template <class Task>
+Steps<> work_of(Task& task) {
+  for (bool more = true; more;) more = co_await next_step(task);
+}
+
 }  // namespace mplus::engine

@@ -9,7 +9,6 @@
 //   }
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <utility>
 
@@ -76,25 +75,7 @@ class Job {
   engine::StepsUnderWay<void> steps_;
 };
 
-// One piece of work of a Generation, an Ingestion or what is like them; false: it has ended.
-template <class Task>
-engine::Steps<bool> next_step(Task& task) {
-  engine::Work* work = task.next_work();
-  if (!work) co_return false;
-  std::exception_ptr error;
-  try {
-    co_await engine::Offer{*work, engine::OnStop::finish};
-  } catch (...) {
-    error = std::current_exception();
-  }
-  task.take({.done = true, .error = error});
-  co_return true;
-}
-
-// All of it.
-template <class Task>
-engine::Steps<> work_of(Task& task) {
-  for (bool more = true; more;) more = co_await next_step(task);
-}
+using engine::next_step;
+using engine::work_of;
 
 }  // namespace mplus::serve

@@ -17,15 +17,19 @@ Json conversation_json(const store::SessionInfo& info, const std::string& name) 
           {"metadata", Json::object()}};
 }
 
-Reply create_conversation(Services& services, const Call& call) {
+void check_new_conversation(const Call& call) {
   const Json body = call.body();
   Fields fields(body);
   fields.only("items", Json::array());
   fields.ignore({"metadata"});
   fields.end();
+}
+
+engine::Steps<Reply> create_conversation(Services& services, Job& job, Call& call) {
+  check_new_conversation(call);
   const std::string name = random_name("conv_");
-  services.memories.open(call.caller.stored(name), name, true);
-  return json_reply(conversation_json(services.existing(call.caller, name), name));
+  co_await services.memories.open(job, call.caller.stored(name), name, true);
+  co_return json_reply(conversation_json(services.existing(call.caller, name), name));
 }
 
 Reply conversation(Services& services, const Call& call) {
@@ -78,10 +82,9 @@ Page page_of(const Call& call) {
   return page;
 }
 
-Reply conversation_items(Services& services, const Call& call) {
+Reply conversation_items(OpenMemory& memory, const Call& call) {
   const Page page = page_of(call);
-  const auto memory = services.memories.open(call.memory(), call.names[0], false);
-  Json items = items_of(memory->session.journal());
+  Json items = items_of(memory.session.journal());
   if (page.newest_first) std::reverse(items.begin(), items.end());
   Json data = Json::array();
   bool begun = page.after.empty(), has_more = false;
@@ -102,10 +105,11 @@ Reply conversation_items(Services& services, const Call& call) {
 }  // namespace
 
 void add_conversation_routes(Router& router, Services& services) {
-  router.add("POST", "/v1/conversations", on_engine(services, create_conversation));
+  router.add("POST", "/v1/conversations", as_job(services, create_conversation));
   router.add("GET", "/v1/conversations/{id}", on_engine(services, conversation));
   router.add("DELETE", "/v1/conversations/{id}", on_engine(services, delete_conversation), Right::admin);
-  router.add("GET", "/v1/conversations/{id}/items", on_engine(services, conversation_items));
+  router.add("GET", "/v1/conversations/{id}/items",
+             with_memory(services, Using::How::read, conversation_items));
 }
 
 }  // namespace mplus::serve

@@ -38,12 +38,13 @@ engine::Steps<> MemoryChat::run() {
   const std::string& name = request_.memory.name;
   const bool known = services_.store.find(call_.caller.stored(name)).has_value();
   if (writes && !known) store::check_name(name);
-  memory_ = services_.memories.open(call_.caller.stored(name), name, writes && request_.memory.create);
+  memory_ = co_await services_.memories.open(job_, call_.caller.stored(name), name,
+                                             writes && request_.memory.create);
   created_ = !known;
-  if (!writes) co_return co_await read();
-  co_await job_.until(
-      [&] { return Using::possible(*memory_, Using::How::change) || call_.exchange->gone(); });
+  const auto how = writes ? Using::How::change : Using::How::read;
+  co_await job_.until([&] { return Using::possible(*memory_, how) || call_.exchange->gone(); });
   if (call_.exchange->gone()) co_return;
+  if (!writes) co_return co_await read();
   const Using changing(memory_, Using::How::change);
   if (answer_again(request_name(call_))) co_return;
   plan_ = plan();
@@ -106,7 +107,9 @@ engine::Steps<> MemoryChat::take_turn() {
     const std::int64_t later = events_after_turn(session, plan_.keep);
     if (later > 0) {
       co_await job_.until([&] { return memory_->readers == 0; });
-      session.undo(later);
+      memory_->remade = true;
+      co_await session.undo_steps(later);
+      memory_->remade = false;  // where it fails, the change's end does that
       undone_ = later;
     }
   }

@@ -120,12 +120,13 @@ engine::Steps<> read_document(Services& services, Job& job, Call& call, Upload u
   co_await reader.run();
 }
 
-Reply forget(OpenMemory& memory, const Call& call) {
+engine::Steps<Reply> forget(OpenMemory& memory, const Call& call) {
   const std::string source = "#" + call.names[1];
   const bool exact = call.asked_for("exact", false), planned = call.asked_for("dry_run", false);
-  const store::ForgetReport report =
-      planned ? memory.session.forget_plan(source, exact) : memory.session.forget(source, exact);
-  return json_reply(forget_json(call.caller, report, exact, planned));
+  store::ForgetReport report;
+  if (planned) report = memory.session.forget_plan(source, exact);
+  else report = co_await memory.session.forget_steps(source, exact);
+  co_return json_reply(forget_json(call.caller, report, exact, planned));
 }
 
 }  // namespace
@@ -140,8 +141,8 @@ void add_document_routes(Router& router, Services& services) {
     });
   });
   router.add("DELETE", "/v1/memories/{name}/documents/{id}",
-             with_memory(services, Using::How::remake,
-                         [](OpenMemory& memory, Call& call) { return forget(memory, call); }));
+             with_memory_in_steps(services, Using::How::remake,
+                                  [](OpenMemory& memory, Call& call) { return forget(memory, call); }));
 }
 
 }  // namespace mplus::serve

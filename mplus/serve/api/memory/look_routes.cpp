@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "mplus/serve/api/memory/memory_json.h"
-#include "mplus/serve/api/router.h"
+#include "mplus/serve/api/memory/memory_use.h"
 
 namespace mplus::serve {
 namespace {
@@ -164,12 +164,8 @@ Reply timeline(const OpenMemory& memory, const Call& call) {
 
 void add_look_routes(Router& router, Services& services) {
   // Looking takes no steps, so nobody can change the memory meanwhile.
-  const auto look = [&services](std::function<Reply(OpenMemory&, Call&)> doing) -> Router::Handler {
-    return [&services, doing = std::move(doing)](Call call) {
-      services.on_engine(std::move(call), [&services, doing](Call& own) {
-        return doing(*services.memories.open(own.memory(), own.names[0], false), own);
-      });
-    };
+  const auto look = [&services](Doing doing) {
+    return with_memory(services, Using::How::read, std::move(doing));
   };
   router.add("GET", "/v1/memories/{name}/documents",
              look([&services](OpenMemory& memory, Call& call) { return documents(services, memory, call); }));

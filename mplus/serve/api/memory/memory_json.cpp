@@ -20,7 +20,7 @@ Json memory_json(const Services& services, const Caller& caller, const store::Se
           {"documents", info.documents},
           {"turns", info.turns},
           {"events", info.events},
-          {"updates", open ? open->session.session().memory().updates() : info.updates},
+          {"updates", open && !open->remade ? open->session.session().memory().updates() : info.updates},
           {"text_bytes", info.text_bytes},
           {"disk_bytes", info.disk_bytes},
           {"model", info.settings.model},

@@ -6,13 +6,13 @@
 namespace mplus::serve {
 namespace {
 
-Reply create(Services& services, const Call& call) {
+engine::Steps<Reply> create(Services& services, Job& job, Call& call) {
   const Json body = call.body();
   Fields fields(body);
   const std::string name = free_name(services, call, fields.required_string("name"));
   fields.end();
-  services.memories.open(call.caller.stored(name), name, true);
-  return json_reply(memory_json(services, call.caller, services.existing(call.caller, name)), 201);
+  co_await services.memories.open(job, call.caller.stored(name), name, true);
+  co_return json_reply(memory_json(services, call.caller, services.existing(call.caller, name)), 201);
 }
 
 Reply remove(Services& services, const Call& call) {
@@ -36,13 +36,20 @@ Reply fork(Services& services, const Call& call) {
   return json_reply(memory_json(services, call.caller, services.existing(call.caller, name)), 201);
 }
 
-Reply undo(Services& services, OpenMemory& memory, const Call& call) {
+engine::Steps<Reply> undo(Services& services, OpenMemory& memory, const Call& call) {
   const Json body = call.body();
   Fields fields(body);
   const std::int64_t n = fields.integer("n", 1, 1 << 20).value_or(1);
   fields.end();
-  memory.session.undo(n);
-  return json_reply(memory_json(services, call.caller, services.existing(call.caller, call.names[0])));
+  co_await memory.session.undo_steps(n);
+  co_return json_reply(memory_json(services, call.caller, services.existing(call.caller, call.names[0])));
+}
+
+Reply flushed(std::int64_t updates) { return json_reply({{"updates", updates}}); }
+
+engine::Steps<Reply> flush(OpenMemory& memory) {
+  const std::int64_t updates = co_await memory.session.flush_steps();
+  co_return flushed(updates);
 }
 
 // The texts of what was undone leave the disk. The store does it, with the session put away.
@@ -86,7 +93,7 @@ Reply show(Services& services, OpenMemory& memory, const Call& call) {
 
 void add_memory_routes(Router& router, Services& services) {
   router.add("GET", "/v1/memories", on_engine(services, list));
-  router.add("POST", "/v1/memories", on_engine(services, create));
+  router.add("POST", "/v1/memories", as_job(services, create));
   router.add("GET", "/v1/memories/{name}",
              with_memory(services, Using::How::read, [&services](OpenMemory& memory, Call& call) {
                return show(services, memory, call);
@@ -96,13 +103,12 @@ void add_memory_routes(Router& router, Services& services) {
   router.add("POST", "/v1/memories/{name}/verify", on_engine(services, verify), Right::read);
   router.add("POST", "/v1/memories/{name}/purge", on_engine(services, purge));
   router.add("POST", "/v1/memories/{name}/undo",
-             with_memory(services, Using::How::remake, [&services](OpenMemory& memory, Call& call) {
+             with_memory_in_steps(services, Using::How::remake, [&services](OpenMemory& memory, Call& call) {
                return undo(services, memory, call);
              }));
   router.add("POST", "/v1/memories/{name}/flush",
-             with_memory(services, Using::How::change, [](OpenMemory& memory, Call&) {
-               return json_reply({{"updates", memory.session.flush()}});
-             }));
+             with_memory_in_steps(services, Using::How::change,
+                                  [](OpenMemory& memory, Call&) { return flush(memory); }));
 }
 
 }  // namespace mplus::serve

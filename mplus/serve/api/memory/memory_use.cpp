@@ -9,7 +9,7 @@ namespace mplus::serve {
 
 engine::Steps<std::shared_ptr<OpenMemory>> opened(Services& services, Job& job, Call& call, Using::How how,
                                                   bool create) {
-  const auto memory = services.memories.open(call.memory(), call.names[0], create);
+  const auto memory = co_await services.memories.open(job, call.memory(), call.names[0], create);
   co_await job.until([&] { return Using::possible(*memory, how) || call.exchange->gone(); });
   co_return call.exchange->gone() ? nullptr : memory;
 }
@@ -21,6 +21,27 @@ Router::Handler with_memory(Services& services, Using::How how, Doing doing) {
       if (!memory) co_return;
       const Using in_use(memory, how);
       own.exchange->reply(doing(*memory, own));
+    });
+  };
+}
+
+Router::Handler with_memory_in_steps(Services& services, Using::How how, DoingInSteps doing) {
+  return [&services, how, doing = std::move(doing)](Call call) {
+    services.as_job(std::move(call), [&services, how, doing](Job& job, Call& own) -> engine::Steps<> {
+      const auto memory = co_await opened(services, job, own, how);
+      if (!memory) co_return;
+      const Using in_use(memory, how);
+      Reply reply = co_await doing(*memory, own);
+      own.exchange->reply(std::move(reply));
+    });
+  };
+}
+
+Router::Handler as_job(Services& services, engine::Steps<Reply> (*handler)(Services&, Job&, Call&)) {
+  return [&services, handler](Call call) {
+    services.as_job(std::move(call), [&services, handler](Job& job, Call& own) -> engine::Steps<> {
+      Reply reply = co_await handler(services, job, own);
+      own.exchange->reply(std::move(reply));
     });
   };
 }

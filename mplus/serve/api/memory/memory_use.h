@@ -17,6 +17,13 @@ engine::Steps<std::shared_ptr<OpenMemory>> opened(Services& services, Job& job, 
 using Doing = std::function<Reply(OpenMemory&, Call&)>;
 Router::Handler with_memory(Services& services, Using::How how, Doing doing);
 
+// The same for what takes steps of the model.
+using DoingInSteps = std::function<engine::Steps<Reply>(OpenMemory&, Call&)>;
+Router::Handler with_memory_in_steps(Services& services, Using::How how, DoingInSteps doing);
+
+// One that opens memories by itself.
+Router::Handler as_job(Services& services, engine::Steps<Reply> (*handler)(Services&, Job&, Call&));
+
 // One that needs the engine's thread, and no step of the model.
 Router::Handler on_engine(Services& services, Reply (*handler)(Services&, const Call&));
 

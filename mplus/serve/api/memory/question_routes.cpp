@@ -4,7 +4,7 @@
 #include "mplus/core/text.h"
 #include "mplus/engine/generation.h"
 #include "mplus/serve/api/answer/generate_request.h"
-#include "mplus/serve/api/router.h"
+#include "mplus/serve/api/memory/memory_use.h"
 
 namespace mplus::serve {
 namespace {
@@ -59,7 +59,8 @@ Json answer_json(const engine::Answer& answer, const engine::Session& session, c
 }
 
 engine::Steps<> ask(Services& services, Job& job, Call& call, Question question) {
-  const auto memory = services.memories.open(call.memory(), call.names[0], false);
+  const auto memory = co_await opened(services, job, call, Using::How::read);
+  if (!memory) co_return;
   const Using reading(memory, Using::How::read);
   const engine::Session session =
       question.with_memory ? memory->session.session().fork() : engine::Session(services.engine);
