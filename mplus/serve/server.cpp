@@ -2,62 +2,22 @@
 
 #include <thread>
 
-#include "mplus/serve/api/openapi.h"
-#include "mplus/serve/mcp/mcp.h"
+#include "mplus/serve/core.h"
 
 namespace mplus::serve {
 namespace {
 
-SchedulerOptions with_housekeeping(SchedulerOptions options, Memories& memories) {
-  options.housekeeping = [&memories, next = std::chrono::steady_clock::now()]() mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next) return;
-    next = now + std::chrono::seconds(1);
-    memories.put_away_idle();
-  };
-  return options;
+CoreOptions core_options(const ServerOptions& options) {
+  return {options.scheduler, options.memories, options.services, options.keys};
 }
 
-// What answers requests, whatever they come by.
-struct Core {
-  Core(engine::Engine& engine, store::Store& store, const ServerOptions& options)
-      : memories(store, engine, options.memories),
-        scheduler(engine.runner(), with_housekeeping(options.scheduler, memories)),
-        services{engine, store, scheduler, memories, metrics, background, options.services, options.keys},
-        router(services),
-        mcp(router, options.services.version) {
-    add_text_routes(router, services);
-    add_chat_routes(router, services);
-    add_response_routes(router, services);
-    add_conversation_routes(router, services);
-    add_memory_routes(router, services);
-    add_question_routes(router, services);
-    add_document_routes(router, services);
-    add_transfer_routes(router, services);
-    add_look_routes(router, services);
-    add_page_routes(router);
-    add_mcp_routes(router, mcp);
-    add_openapi_route(router, options.services.version);
-  }
-
-  Metrics metrics;
-  Memories memories;
-  Scheduler scheduler;
-  Services services;
-  Router router;
-  Mcp mcp;
-  Background background;  // the last: what it does refers to the others
-};
-
 }  // namespace
-
 struct Server::State {
   State(engine::Engine& engine, store::Store& store, ServerOptions how)
       : options(std::move(how)),
-        core(engine, store, options),
+        core(engine, store, core_options(options)),
         http(
-            options.host, options.port, options.http,
-            [this](const std::shared_ptr<Exchange>& exchange) { core.router.handle(exchange); },
+            options.http, [this](const std::shared_ptr<Exchange>& exchange) { core.router.handle(exchange); },
             [this](const Request& request, int status, double seconds) { note(request, status, seconds); }) {}
 
   // Who asked for what, and how it went; no word of what people say, nor a memory's name.
@@ -93,7 +53,7 @@ void Server::stop() { state_->http.stop(state_->options.patience); }
 
 void run_mcp(engine::Engine& engine, store::Store& store, const ServerOptions& options, const ReadLine& read,
              const WriteLine& write) {
-  Core core(engine, store, options);
+  Core core(engine, store, core_options(options));
   std::thread reader([&] {
     while (std::optional<std::string> line = read())
       if (line->find_first_not_of(" \t\r") != std::string::npos)

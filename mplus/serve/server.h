@@ -13,9 +13,7 @@
 namespace mplus::serve {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any that is free
-  HttpLimits http;
+  HttpServer::Options http = {.port = 8080};
   SchedulerOptions scheduler;
   MemoriesOptions memories;
   ServiceOptions services;

@@ -353,7 +353,66 @@ def archive_seeds():
     parts("epub_locked", "", container, package.format("c.xhtml"), chapter, "", "<e><CipherReference URI='b/c.xhtml'/></e>")
 
 
+def request_seeds():
+    """What clients send: each a conversation of one or more requests on one connection."""
+    def request(method, path, body="", *headers):
+        if not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        content = body.encode() if isinstance(body, str) else body
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers, *([f"Content-Length: {len(content)}"] if content else [])]
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
+
+    def seed(name, *requests):
+        write("request", name, b"".join(requests))
+
+    user = [{"role": "user", "content": "Hi"}]
+    short = {"max_tokens": 2}
+    chat = {"messages": user, "memory": "m", **short}
+    told = request("POST", "/v1/memories/m/documents", {"name": "a", "text": "The lamp is in the hall. " * 4})
+    make = request("POST", "/v1/memories", {"name": "m"})
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    seed("looks", *(request("GET", path) for path in ("/health", "/version", "/v1/models", "/metrics", "/", "/v1/memories?x=%20+")))
+    seed("chat", request("POST", "/v1/chat/completions", {"messages": user, **short}))
+    seed("chat_memory", request("POST", "/v1/chat/completions", chat), request("GET", "/v1/memories/m/turns"))
+    seed("chat_stream", request("POST", "/v1/chat/completions", {**chat, "stream": True, "stream_options": {"include_usage": True}}))
+    seed("chat_sampling", request("POST", "/v1/chat/completions", {
+        "messages": [{"role": "system", "content": [{"type": "text", "text": "Be brief"}]}, *user], **short, "temperature": 1, "top_p": 0.9,
+        "top_k": 5, "min_p": 0.1, "seed": 7, "n": 2, "stop": ["a", "b"], "logprobs": True, "top_logprobs": 3, "frequency_penalty": 1,
+        "presence_penalty": -1, "logit_bias": {"65": 5}}))
+    seed("chat_format", request("POST", "/v1/chat/completions", {
+        "messages": user, **short, "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}}))
+    seed("chat_history", request("POST", "/v1/chat/completions", chat), request("POST", "/v1/chat/completions", {
+        **chat, "messages": [*user, {"role": "assistant", "content": "x"}, {"role": "user", "content": "And?"}]}, "X-Mplus-Memory: m"))
+    seed("completion", request("POST", "/v1/completions", {"prompt": "Once", **short, "logprobs": 2}),
+         request("POST", "/v1/completions", {"prompt": [1, 2], **short}))
+    seed("responses", request("POST", "/v1/responses", {"input": "Hi", "max_output_tokens": 2}), request("POST", "/v1/responses", {
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "stream": True, "max_output_tokens": 2}))
+    seed("conversations", request("POST", "/v1/conversations", {"metadata": {"a": "b"}}), request("GET", "/v1/conversations/conv_1/items"))
+    seed("tokens", request("POST", "/tokenize", {"prompt": "Hi"}), request("POST", "/detokenize", {"tokens": [72, 105]}))
+    seed("memory", make, request("GET", "/v1/memories/m"), request("POST", "/v1/memories/m/fork", {"name": "n"}),
+         request("POST", "/v1/memories/m/verify"), request("DELETE", "/v1/memories/n"))
+    seed("document", make, told, request("POST", "/v1/memories/m/flush"), request("GET", "/v1/memories/m/documents"),
+         request("GET", "/v1/memories/m/timeline"), request("DELETE", "/v1/memories/m/documents/1?dry_run=true"),
+         request("DELETE", "/v1/memories/m/documents/1?exact=true"), request("POST", "/v1/memories/m/undo", {"count": 1}),
+         request("POST", "/v1/memories/m/purge"))
+    seed("document_form", make, request(
+        "POST", "/v1/memories/m/documents", '--XX\r\nContent-Disposition: form-data; name="file"; filename="a.html"\r\n'
+        "Content-Type: text/html\r\n\r\n<p>Hi</p>\r\n--XX--\r\n", "Content-Type: multipart/form-data; boundary=XX"))
+    seed("question", make, told, request("POST", "/v1/memories/m/ask", {"question": "Where is the lamp?", **short}),
+         request("POST", "/v1/memories/m/search", {"query": "lamp"}))
+    seed("twice", request("POST", "/v1/chat/completions", chat, "Idempotency-Key: k"), request("POST", "/v1/chat/completions", chat, "Idempotency-Key: k"))
+    seed("transfer", make, told, request("GET", "/v1/memories/m/export"), request("POST", "/v1/memories/import?name=n", "no memory"))
+    for name, message in (("initialize", {"protocolVersion": "2025-11-25"}), ("tools_list", {}),
+                          ("tools_call", {"name": "remember", "arguments": {"text": "The lamp is in the hall."}})):
+        seed("mcp_" + name, request("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": name.replace("_", "/"), "params": message}))
+    seed("page", request("OPTIONS", "/v1/models", "", "Origin: http://localhost"), request("HEAD", "/health"), request("GET", "/openapi.json"))
+    seed("chunked", b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n"
+                    b'{"prompt":"Hi"}\r\n0\r\n\r\n')
+    seed("hostile", request("GET", "/v1/memories/%2e%2e%2fx"), request("POST", "/v1/chat/completions", "[" * 200),
+         request("POST", "/tokenize", b'{"prompt":"\xff"}'), request("PUT", "/v1/models"), b"GET /\r\n\r\n")
+
+
 if __name__ == "__main__":
     for make in (safetensors_seeds, shards_seeds, gguf_seeds, llama2c_seeds, tokenizer_seeds, chat_template_seeds,
-                 config_seeds, json_lines_seeds, unpacked_file_seeds, blob_seeds, html_seeds, archive_seeds):
+                 config_seeds, json_lines_seeds, unpacked_file_seeds, blob_seeds, html_seeds, archive_seeds, request_seeds):
         make()

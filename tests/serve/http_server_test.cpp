@@ -51,7 +51,7 @@ class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest()
       : server_(
-            "127.0.0.1", 0, {}, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+            HttpServer::Options{}, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
             [this](const Request&, int status, double) { statuses_.push_back(status); }),
         thread_([this] { server_.run(); }) {}
   ~HttpServerTest() override {
@@ -122,7 +122,7 @@ TEST_F(HttpServerTest, EndingTakesAllConnectionsAlong) {
 
 TEST_F(HttpServerTest, AnAddressThatIsTakenIsNamed) {
   try {
-    const HttpServer second("127.0.0.1", server_.port(), {}, nullptr, nullptr);
+    const HttpServer second({.port = server_.port()}, nullptr, nullptr);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(server_.port())), std::string::npos);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "mplus/serve/core.h"
 #include "mplus/serve/mcp/tools.h"
 #include "tests/store/stored_fixture.h"
 
@@ -17,7 +18,7 @@ class McpTest : public store::StoreTest {
   };
   Answer send(const std::string& message, const Request* headers = nullptr) {
     Answer answer;
-    mcp_.handle(message, headers, {}, [&](const std::string& text, int status) {
+    core_.mcp.handle(message, headers, {}, [&](const std::string& text, int status) {
       answer = {text.empty() ? Json() : Json::parse(text), status};
     });
     return answer;
@@ -29,13 +30,7 @@ class McpTest : public store::StoreTest {
   }
 
   store::Store store_{folder_};
-  Metrics metrics_;
-  Background background_;
-  Memories memories_{store_, engine_, {}};
-  Scheduler scheduler_{engine_.runner(), {}};
-  Services services_{engine_, store_, scheduler_, memories_, metrics_, background_, {}};
-  Router router_{services_};
-  Mcp mcp_{router_, "1.2.3"};
+  Core core_{engine_, store_, {.services = {.version = "1.2.3"}}};
 };
 
 TEST_F(McpTest, AHandshakeAgreesOnAVersion) {

@@ -79,9 +79,9 @@ class Server:
                 self.kill()
                 raise AssertionError(f"the server did not start: {said!r}\n{self.log_text()}")
             said += piece
-        assert said.startswith(b"listening on http://127.0.0.1:"), said
-        self.port = int(said.decode().strip().rsplit(":", 1)[1])
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = said.decode().strip().removeprefix("listening on ")
+        assert self.url.startswith(("http://127.0.0.1:", "https://127.0.0.1:")), said
+        self.port = int(self.url.rsplit(":", 1)[1])
 
     def log_text(self):
         return self.log.read_text(errors="replace")

@@ -27,6 +27,7 @@ namespace {
 struct ServeOptions {
   ModelOptions model;
   serve::ServerOptions server;
+  serve::TlsFiles tls;
   std::int64_t idle_seconds = 30;
   std::string log = "text";
 };
@@ -137,13 +138,16 @@ void add_key_commands(CLI::App& serve, Action& chosen) {
 int run_server(ServeOptions options) {
   serve::ServerOptions& server = options.server;
   serve::Keys keys(key_file());
-  if (!is_loopback(server.host) && !keys.any())
+  if (!is_loopback(server.http.host) && !keys.any())
     throw UsageError(
         fmt::format("--host {}: without keys only this machine is served (127.0.0.1 or ::1); `mplus serve "
                     "keys add` makes one",
-                    server.host));
+                    server.http.host));
+  if (options.tls.certificate.empty() != options.tls.key.empty())
+    throw UsageError("--tls-certificate and --tls-key belong together");
+  if (!options.tls.key.empty()) server.http.tls = options.tls;
   server.keys = &keys;
-  server.services.open_without_keys = is_loopback(server.host);
+  server.services.open_without_keys = is_loopback(server.http.host);
   prepare(options);
   for (std::string& header : server.services.memory_headers)
     for (char& c : header) c = lower(c);
@@ -156,8 +160,9 @@ int run_server(ServeOptions options) {
     note("note: {} cannot be written: memories can be read, and nothing is kept\n",
          printable(store.folder().string()));
   serve::Server running(*engine, store, server);
-  const std::string host = server.host.find(':') == std::string::npos ? server.host : "[" + server.host + "]";
-  put(fmt::format("listening on http://{}:{}\n", host, running.port()));
+  const std::string host =
+      server.http.host.find(':') == std::string::npos ? server.http.host : "[" + server.http.host + "]";
+  put(fmt::format("listening on {}://{}:{}\n", server.http.tls ? "https" : "http", host, running.port()));
   const Interrupt interrupt;
   std::jthread watching([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && !interrupt.requested())
@@ -223,10 +228,10 @@ void add_serve(CLI::App& program, Action& chosen) {
       "A session is held open while it is used and for --idle seconds after; then other commands may write "
       "it.");
   serve::ServerOptions& server = options->server;
-  command->add_option("--host", server.host, "address to listen on")
+  command->add_option("--host", server.http.host, "address to listen on")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  command->add_option("--port", server.port, "port; 0: any that is free")
+  command->add_option("--port", server.http.port, "port; 0: any that is free")
       ->type_name("N")
       ->capture_default_str();
   command
@@ -243,7 +248,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--most-connections", server.http.connections, "open at once")
+  command->add_option("--most-connections", server.http.limits.connections, "open at once")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
@@ -251,6 +256,11 @@ void add_serve(CLI::App& program, Action& chosen) {
       ->add_option("--memory-header", server.services.memory_headers,
                    "one more header that names a memory, e.g. X-OpenWebUI-Chat-Id")
       ->type_name("NAME");
+  command
+      ->add_option("--tls-certificate", options->tls.certificate,
+                   "encrypt: a certificate (PEM) with those that vouch for it")
+      ->type_name("FILE");
+  command->add_option("--tls-key", options->tls.key, "its private key (PEM)")->type_name("FILE");
   command->add_option("--allow-host", server.services.hosts, "a name this server may be called by")
       ->type_name("NAME");
   command->add_option("--allow-origin", server.services.origins, "a page's origin that may call it")
@@ -262,6 +272,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "Examples:\n"
       "  mplus serve\n"
       "  mplus serve --port 9000 --memory-header X-OpenWebUI-Chat-Id\n"
+      "  mplus serve --host 0.0.0.0 --tls-certificate full_chain.pem --tls-key key.pem --allow-host "
+      "mplus.example.org\n"
       "  curl localhost:8080/v1/chat/completions -d \\\n"
       "    '{\"memory\": \"alice\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'");
   add_key_commands(*command, chosen);

@@ -1,6 +1,7 @@
 #include "mplus/serve/http/connection.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
@@ -24,7 +25,8 @@ std::string error_body(std::string_view message, std::string_view code) {
 
 }  // namespace
 
-Connection::Connection(Connections& all, tcp::socket socket) : all_(all), stream_(std::move(socket)) {
+Connection::Connection(Connections& all, tcp::socket socket)
+    : all_(all), stream_(std::move(socket), all.tls.get()), later_(all.context) {
   all_.open.insert(this);
   all_.open_count = all_.open.size();
 }
@@ -33,6 +35,16 @@ Connection::~Connection() {
   all_.open.erase(this);
   all_.open_count = all_.open.size();
   if (all_.stopping && all_.open.empty()) all_.on_last_left();
+}
+
+void Connection::begin() {
+  if (!stream_.encrypted()) return read();
+  waits_for_request_ = true;  // nothing is lost with it
+  stream_.tcp().expires_after(all_.limits.header_time);
+  stream_.async_greet([self = this->shared_from_this()](Error error) {
+    if (error) return self->close();
+    self->read();
+  });
 }
 
 // Beast's own error for a body or header that is too large must still be answered.
@@ -44,22 +56,22 @@ void Connection::read() {
   parser_->body_limit(all_.limits.body_bytes);
   waits_for_request_ = true;
   // A first byte ends the time between two requests; from then on the headers' time runs.
-  stream_.expires_after(buffer_.size() > 0 || first_ ? all_.limits.header_time : all_.limits.idle_time);
+  stream_.tcp().expires_after(buffer_.size() > 0 || first_ ? all_.limits.header_time : all_.limits.idle_time);
   first_ = false;
   if (buffer_.size() > 0) return read_header();
   stream_.async_read_some(buffer_.prepare(4096),
                           [self = this->shared_from_this()](Error error, std::size_t size) {
                             if (error) return self->close();
                             self->buffer_.commit(size);
-                            self->stream_.expires_after(self->all_.limits.header_time);
+                            self->stream_.tcp().expires_after(self->all_.limits.header_time);
                             self->read_header();
                           });
 }
 
 void Connection::close() {
   beast::error_code ignored;
-  stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-  stream_.close();
+  stream_.tcp().socket().shutdown(tcp::socket::shutdown_both, ignored);
+  stream_.tcp().close();
   if (exchange_) exchange_->client_has_gone();
 }
 
@@ -81,7 +93,7 @@ void Connection::read_header() {
 }
 
 void Connection::read_body() {
-  stream_.expires_after(all_.limits.body_time);
+  stream_.tcp().expires_after(all_.limits.body_time);
   // Two lengths are how one request is smuggled behind another.
   const auto& header = parser_->get();
   if (header.count(http::field::content_length) + header.count(http::field::transfer_encoding) > 1)
@@ -144,19 +156,34 @@ void Connection::begin_exchange(Request request) {
     });
   });
   self_ = this->shared_from_this();
-  stream_.expires_never();
+  stream_.tcp().expires_never();
 }
 
 void Connection::watch() {
-  stream_.socket().async_wait(
-      tcp::socket::wait_read, [weak = this->weak_from_this(), of = exchange_](Error error) {
-        const auto self = weak.lock();
-        if (error || !self || self->exchange_ != of) return;
-        char byte = 0;
-        const ssize_t got = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (got > 0) return;  // it sends its next request ahead
-        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) self->lose();
-      });
+  stream_.tcp().socket().async_wait(tcp::socket::wait_read,
+                                    [weak = this->weak_from_this(), of = exchange_](Error error) {
+                                      const auto self = weak.lock();
+                                      if (error || !self || self->exchange_ != of) return;
+                                      const int socket = self->stream_.tcp().socket().native_handle();
+                                      char byte = 0;
+                                      const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+                                      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK))
+                                        return self->lose();
+                                      // It sends its next request ahead; or, encrypted, says that it goes,
+                                      // which only its going tells apart.
+                                      if (got > 0 && self->stream_.encrypted()) self->watch_again();
+                                    });
+}
+
+void Connection::watch_again() {
+  later_.expires_after(std::chrono::milliseconds(200));
+  later_.async_wait([weak = this->weak_from_this(), of = exchange_](Error error) {
+    const auto self = weak.lock();
+    if (error || !self || self->exchange_ != of) return;
+    pollfd socket{self->stream_.tcp().socket().native_handle(), POLLRDHUP, 0};
+    if (::poll(&socket, 1, 0) != 0) return self->lose();
+    self->watch_again();
+  });
 }
 
 void Connection::tell() {
@@ -205,11 +232,11 @@ void Connection::send_pieces() {
 }
 
 void Connection::write_out(std::function<void(Connection&)> next) {
-  stream_.expires_after(all_.limits.write_time);
+  stream_.tcp().expires_after(all_.limits.write_time);
   asio::async_write(stream_, asio::buffer(out_),
                     [self = this->shared_from_this(), next = std::move(next)](Error error, std::size_t) {
                       if (error) return self->lose();
-                      self->stream_.expires_never();
+                      self->stream_.tcp().expires_never();
                       next(*self);
                     });
 }
@@ -240,11 +267,14 @@ void Connection::finish() {
 // A client that still sends must be able to read the reply: no reset.
 void Connection::close_gently() {
   exchange_.reset();
+  stream_.tcp().expires_after(std::chrono::seconds(2));
+  if (stream_.encrypted())
+    return stream_.async_part([self = this->shared_from_this()](Error) { self->close(); });
   beast::error_code ignored;
-  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  stream_.expires_after(std::chrono::seconds(2));
+  stream_.tcp().socket().shutdown(tcp::socket::shutdown_send, ignored);
   drain(16);
 }
+
 void Connection::drain(int reads) {
   stream_.async_read_some(asio::buffer(drained_),
                           [self = this->shared_from_this(), reads](Error error, std::size_t) {

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <functional>
 #include <memory>
@@ -16,6 +16,7 @@
 #include <string>
 
 #include "mplus/serve/http/server.h"
+#include "mplus/serve/http/transport.h"
 
 namespace mplus::serve {
 
@@ -30,6 +31,7 @@ struct Connections {
   std::set<Connection*> open = {};
   std::atomic<std::size_t> open_count = 0;
   bool stopping = false;
+  std::unique_ptr<boost::asio::ssl::context> tls = {};  // null: nothing is encrypted
   // Behind what connections refer to: those that are left end with it.
   boost::asio::io_context context{1};
 };
@@ -41,7 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  void read();  // the next request
+  void begin();
   bool waits_for_request() const { return waits_for_request_; }
   void close();
   void lose();  // nobody reads the reply
@@ -49,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Error = boost::beast::error_code;
 
+  void read();  // the next request
   void read_header();
   void read_body();
   void send_continue();
@@ -59,7 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void hand_on();
   void begin_exchange(Request request);
   void watch();  // whether the client goes away while its answer is being made
-  void tell();   // the observer, once for each exchange
+  void watch_again();
+  void tell();  // the observer, once for each exchange
 
   void send();         // what there is of the reply
   void send_pieces();  // of a reply that comes from a source
@@ -70,7 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drain(int reads);
 
   Connections& all_;
-  boost::beast::tcp_stream stream_;
+  Transport stream_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::shared_ptr<Exchange> exchange_;
@@ -78,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   PieceSource source_;                // of the reply's body
   std::string out_;
   std::array<char, 4096> drained_{};
+  boost::asio::steady_timer later_;
   std::chrono::steady_clock::time_point began_;
   int status_ = 0;
   bool told_ = false;

@@ -15,8 +15,11 @@ namespace beast = boost::beast;
 using tcp = asio::ip::tcp;
 
 struct HttpServer::State {
-  State(const HttpLimits& limits, Handler handler, Observer observer)
-      : all{limits, std::move(handler), std::move(observer), [this] { leave(); }}, acceptor(all.context) {}
+  State(const Options& options, Handler handler, Observer observer)
+      : all{options.limits, std::move(handler), std::move(observer), [this] { leave(); }},
+        acceptor(all.context) {
+    if (options.tls) all.tls = tls_context(*options.tls);
+  }
 
   void accept();
   void leave();
@@ -33,7 +36,7 @@ void HttpServer::State::accept() {
     if (!error && all.open.size() < all.limits.connections) {
       beast::error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
-      std::make_shared<Connection>(all, std::move(socket))->read();
+      std::make_shared<Connection>(all, std::move(socket))->begin();
     }
     // Without descriptors left, or with too many connections: others must end first.
     if (!error) return accept();
@@ -46,16 +49,16 @@ void HttpServer::State::leave() {
   if (!std::exchange(left, true)) all.context.stop();
 }
 
-HttpServer::HttpServer(const std::string& host, std::uint16_t port, const HttpLimits& limits, Handler handler,
-                       Observer observer)
-    : state_(std::make_unique<State>(limits, std::move(handler), std::move(observer))) {
+HttpServer::HttpServer(const Options& options, Handler handler, Observer observer)
+    : state_(std::make_unique<State>(options, std::move(handler), std::move(observer))) {
   beast::error_code error;
   const auto refuse = [&] {
-    if (error) fail(ErrorCode::io, "cannot listen on {} port {}: {}", host, port, error.message());
+    if (error)
+      fail(ErrorCode::io, "cannot listen on {} port {}: {}", options.host, options.port, error.message());
   };
-  const auto address = asio::ip::make_address(host, error);
+  const auto address = asio::ip::make_address(options.host, error);
   refuse();
-  const tcp::endpoint endpoint(address, port);
+  const tcp::endpoint endpoint(address, options.port);
   tcp::acceptor& acceptor = state_->acceptor;
   acceptor.open(endpoint.protocol(), error);
   refuse();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "mplus/serve/http/exchange.h"
@@ -22,15 +23,26 @@ struct HttpLimits {
   std::chrono::seconds write_time{60};   // a client that takes nothing for so long has gone
 };
 
+// Of encrypted connections, as PEM.
+struct TlsFiles {
+  std::string certificate;  // with those that vouch for it behind it
+  std::string key;
+};
+
 class HttpServer {
  public:
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
   // A reply has been sent, or its client has gone (status 0: before it began).
   using Observer = std::function<void(const Request& request, int status, double seconds)>;
 
-  // Binds and listens at once; throws io, naming the address. Port 0: any that is free.
-  HttpServer(const std::string& host, std::uint16_t port, const HttpLimits& limits, Handler handler,
-             Observer observer);
+  struct Options {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0;  // 0: any that is free
+    HttpLimits limits = {};
+    std::optional<TlsFiles> tls = {};  // none: nothing is encrypted
+  };
+  // Binds and listens at once; throws io, naming the address.
+  HttpServer(const Options& options, Handler handler, Observer observer);
   ~HttpServer();
 
   std::uint16_t port() const;
