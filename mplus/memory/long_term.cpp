@@ -70,10 +70,12 @@ std::vector<Expiry> LongTermStore::oldest_rows(std::int64_t layer, std::int64_t 
       for (std::size_t block = 0; block < use.oldest[l].size(); ++block) {
         if (use.oldest[l][block] - first >= span) continue;
         const auto begin = static_cast<std::int64_t>(block) * SegmentUse::kBirthBlock;
-        for (std::int64_t r = begin; r < std::min(rows.n, begin + SegmentUse::kBirthBlock); ++r)
-          if (const Expiry row{rows.birth[r], use.first_ordinal[l] + r};
-              row >= expiry_[l] && row.birth - first < span)
+        const std::int64_t end = std::min(rows.n, begin + SegmentUse::kBirthBlock);
+        for (std::int64_t r = begin; r < end; ++r) {
+          if (rows.birth[r] - first >= span) continue;  // nearly all of them
+          if (const Expiry row{rows.birth[r], use.first_ordinal[l] + r}; row >= expiry_[l])
             oldest.push_back(row);
+        }
       }
     }
   }

@@ -415,10 +415,11 @@ TEST_P(OperationsTest, PiecesComeToTheHostTogether) {
                    Outgoing::piece_bytes(DType::f32, 0) + Outgoing::piece_bytes(DType::f32, 1));
     Random random(static_cast<std::uint64_t>(round));
     const std::vector<float> x = random.values(15), y = random.values(3), z = random.values(1);
-    const Tensor a = room.piece(DType::f32, {3, 5}), b = room.piece(DType::bf16, {3}),
-                 none = room.piece(DType::f32, {0, 4}), c = room.piece(DType::f32, {1});
+    const Tensor a = room.piece(DType::f32, {3, 5});
     copy(queue_, a, on_device(x, {3, 5}));
     if (round == 1) room.bring_aside(queue_);  // each piece once
+    const Tensor b = room.piece(DType::bf16, {3}), none = room.piece(DType::f32, {0, 4}),
+                 c = room.piece(DType::f32, {1});
     copy(queue_, b, on_device(y, {3}));
     copy(queue_, none, on_device({}, {0, 4}));
     copy(queue_, c, on_device(z, {1}));
