@@ -30,7 +30,13 @@ class McpTest : public store::StoreTest {
   }
 
   store::Store store_{folder_};
-  Core core_{engine_, store_, {.services = {.version = "1.2.3"}}};
+  static CoreOptions options() {
+    CoreOptions options;
+    options.services.version = "1.2.3";
+    return options;
+  }
+
+  Core core_{engine_, store_, options()};
 };
 
 TEST_F(McpTest, AHandshakeAgreesOnAVersion) {
