@@ -15,14 +15,10 @@ engine::Steps<std::shared_ptr<OpenMemory>> opened(Services& services, Job& job, 
 }
 
 Router::Handler with_memory(Services& services, Using::How how, Doing doing) {
-  return [&services, how, doing = std::move(doing)](Call call) {
-    services.as_job(std::move(call), [&services, how, doing](Job& job, Call& own) -> engine::Steps<> {
-      const auto memory = co_await opened(services, job, own, how);
-      if (!memory) co_return;
-      const Using in_use(memory, how);
-      own.exchange->reply(doing(*memory, own));
-    });
-  };
+  return with_memory_in_steps(
+      services, how, [doing = std::move(doing)](OpenMemory& memory, Call& call) -> engine::Steps<Reply> {
+        co_return doing(memory, call);
+      });
 }
 
 Router::Handler with_memory_in_steps(Services& services, Using::How how, DoingInSteps doing) {
