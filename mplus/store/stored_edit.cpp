@@ -116,8 +116,9 @@ void StoredSession::commit_remade(Remade remade) {
 RebuildCost rebuild_cost(Store& store, const engine::Engine& engine, const std::string& name) {
   const Journal journal(store.database(), store.get(name).id);
   RebuildCost cost;
+  std::set<std::int64_t> counted;  // a document that was stopped and gone on with has several events
   const auto count = [&](const std::optional<std::int64_t>& id) {
-    if (!id) return;
+    if (!id || !counted.insert(*id).second) return;
     const StoredSource source = journal.source(*id);
     cost.tokens +=
         source.ids.empty() ? std::ssize(engine.tokenizer().encode(source.text)) : std::ssize(source.ids);
