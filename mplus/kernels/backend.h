@@ -19,17 +19,22 @@ namespace mplus::kernels {
 class RopeTable;
 struct AdaptedOutput;
 struct AttendItem;
+struct BestScores;
 struct CacheAppend;
-struct KeyBlock;
+struct ChunkRule;
+struct ChunkSums;
 struct KeyGather;
 struct KvCache;
 struct KvShape;
 struct LinearOutput;
 struct Note;
+struct NumberedRows;
+struct QueryKeys;
 struct RowBlock;
 struct RowCopy;
 struct RowGather;
 struct RowScatter;
+struct TokenRows;
 enum class Rows : std::uint8_t;
 
 // Of a device, in bytes.
@@ -59,6 +64,8 @@ class Backend {
   // type of an attention cache.
   virtual DType weight_type(Numerics numerics, DType file) const = 0;
   virtual DType cache_type(Numerics numerics) const = 0;
+  // Prompts of up to so many tokens are faster as Rows::some; 0: none are.
+  virtual std::int64_t short_rows(Numerics) const { return 0; }
   virtual std::string numerics_id(Numerics numerics) const = 0;
 
   // Weights in the order that products read fastest: the bytes such a copy takes, 0 where they are best left
@@ -79,6 +86,7 @@ class Backend {
   virtual void scatter_rows(Queue&, std::span<const RowScatter> jobs) const = 0;
   virtual void note_finite(Queue&, std::span<const Note> notes) const = 0;
   virtual std::int32_t take_note(Queue&) const = 0;
+  virtual void largest(Queue&, Tensor out, ConstTensor x) const = 0;
   // embedding.h
   virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
   // linear.h
@@ -104,12 +112,21 @@ class Backend {
                           const RopeTable& angles) const;  // one by one, unless a device knows better
   virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                            const RopeTable& angles) const = 0;
+  virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                           const RopeTable& angles) const = 0;
+  // tokens.h: by copy(), append_rows() and rope(), unless a device knows better.
+  virtual void append_tokens(Queue&, std::span<const TokenRows> sessions, const KvShape& shape,
+                             const RopeTable& angles) const;
   // attention.h
   virtual void attend(Queue&, std::span<const AttendItem> items, const KvShape& shape) const = 0;
   virtual void attention_weights(Queue&, const AttendItem& item, const KvShape& shape) const = 0;
   // retrieval.h
-  virtual void retrieval_scores(Queue&, std::span<const KeyBlock> blocks, ConstTensor q) const = 0;
+  virtual void retrieval_scores(Queue&, std::span<const QueryKeys> layers) const = 0;
   virtual void gathered_scores(Queue&, Tensor scores, ConstTensor q, const KeyGather& keys) const = 0;
+  // chunk_sums.h
+  virtual void chunk_sums(Queue&, std::span<const ChunkSums> layers, const ChunkRule& rule) const = 0;
+  // best_scores.h
+  virtual void best_scores(Queue&, const BestScores& out, ConstTensor scores, std::int64_t wanted) const = 0;
 };
 
 const Backend& backend_of(const Device& device);

@@ -1,5 +1,6 @@
 #include "mplus/kernels/kv.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "mplus/kernels/backend.h"
@@ -23,13 +24,17 @@ void check_cache(const Queue& queue, const KvCache& cache, const KvShape& shape,
               angles.positions(), angles.half());
 }
 
-void check_block(const Queue& queue, const RowBlock& block, const KvShape& shape, const ConstTensor& like) {
+void check_block(const Queue& queue, const RowBlock& block, const KvShape& shape, const RowBlock& like) {
+  const std::int64_t kv = shape.groups * shape.head_size;
+  const bool plain = block.format == RowFormat::plain;
   check_same_shape(block.k, block.v);
-  check_matrix(block.k, shape.groups * shape.head_size);
+  check_matrix(block.k, plain ? kv : static_cast<std::int64_t>(small_vector_bytes(block.format, kv)));
   for (const ConstTensor* x : {&block.k, &block.v})
-    MPLUS_CHECK((x->dtype == DType::f32 || x->dtype == DType::bf16) && x->dtype == like.dtype &&
-                    x->device == like.device && (x->device.is_cpu() || x->device == queue.device()),
-                "rows of {} on {}", dtype_name(x->dtype), device_name(x->device));
+    MPLUS_CHECK((plain ? x->dtype == DType::f32 || x->dtype == DType::bf16 : x->dtype == DType::i8) &&
+                    x->dtype == like.k.dtype && block.format == like.format &&
+                    (x->device.is_cpu() || x->device == queue.device()),
+                "{} rows of {} on {}", row_format_name(block.format), dtype_name(x->dtype),
+                device_name(x->device));
 }
 
 }  // namespace
@@ -37,7 +42,8 @@ void check_block(const Queue& queue, const RowBlock& block, const KvShape& shape
 void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowBlock& rows,
                  const RopeTable& angles) {
   const std::int64_t n = rows.k.size(0);
-  check_block(queue, rows, shape, rows.k);
+  check_block(queue, rows, shape, rows);
+  MPLUS_CHECK(rows.format == RowFormat::plain, "{} rows in one block", row_format_name(rows.format));
   check_cache(queue, cache, shape, angles, n);
   if (n > 0) queue.backend().append_rows(queue, cache, shape, rows, angles);
   cache.rows += n;
@@ -49,7 +55,7 @@ void append_rows(Queue& queue, std::span<const RowAppend> jobs, const KvShape& s
   checked.reserve(jobs.size());
   for (const auto& [cache, rows] : jobs) {
     const std::int64_t n = rows.k.size(0);
-    check_block(queue, rows, shape, rows.k);
+    check_block(queue, rows, shape, rows);
     check_cache(queue, *cache, shape, angles, n);
     if (n > 0) checked.push_back({*cache, rows});
     cache->rows += n;
@@ -65,7 +71,7 @@ void Backend::append_all(Queue& queue, std::span<const CacheAppend> jobs, const 
 void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGather& rows,
                  const RopeTable& angles) {
   if (rows.places.empty()) return;
-  const ConstTensor& first = rows.blocks[rows.places[0].block].k;
+  const RowBlock& first = rows.blocks[rows.places[0].block];
   const RowBlock* checked = nullptr;  // neighbours are of the same block, as a rule
   for (const RowPlace& place : rows.places) {
     const RowBlock& block = rows.blocks[place.block];
@@ -73,6 +79,21 @@ void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGa
     MPLUS_CHECK(place.row >= 0 && place.row < block.k.size(0), "row {} of {}", place.row, block.k.size(0));
   }
   const auto n = std::ssize(rows.places);
+  check_cache(queue, cache, shape, angles, n);
+  queue.backend().gather_rows(queue, cache, shape, rows, angles);
+  cache.rows += n;
+}
+
+void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                 const RopeTable& angles) {
+  if (rows.numbers.empty()) return;
+  check_block(queue, rows.block, shape, rows.block);
+  MPLUS_CHECK(rows.block.format == RowFormat::plain, "{} rows by their numbers",
+              row_format_name(rows.block.format));
+  const auto [least, most] = std::minmax_element(rows.numbers.begin(), rows.numbers.end());
+  MPLUS_CHECK(*least >= 0 && *most < rows.block.k.size(0), "rows {} to {} of {}", *least, *most,
+              rows.block.k.size(0));
+  const auto n = std::ssize(rows.numbers);
   check_cache(queue, cache, shape, angles, n);
   queue.backend().gather_rows(queue, cache, shape, rows, angles);
   cache.rows += n;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "mplus/core/dtype.h"
+#include "mplus/core/row_format.h"
 #include "mplus/core/tensor.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
@@ -34,9 +35,11 @@ inline KvCache behind(const KvCache& cache, std::int64_t first) {
   return {cache.keys.part(1, first, count), cache.values.part(1, first, count), cache.rows - first};
 }
 
-// Stored rows before RoPE, [n, G·e] each, f32 or bf16; rows may stand apart.
+// Stored rows before RoPE, [n, G·e] each, f32 or bf16; rows may stand apart. Small ones (core/row_format.h)
+// are i8, [n, small_vector_bytes].
 struct RowBlock {
   ConstTensor k, v;
+  RowFormat format = RowFormat::plain;
 };
 
 // Copies n stored rows behind the filled ones, rotates the keys at positions cache.rows, cache.rows + 1, …
@@ -57,13 +60,21 @@ struct RowAppend {
 void append_rows(Queue& queue, std::span<const RowAppend> jobs, const KvShape& shape,
                  const RopeTable& angles);
 
-// The same for rows out of several blocks, by their index. All blocks named are of one type and on one device
-// (the queue's or the host); places lie in host memory.
+// The same for rows out of several blocks, by their index. All blocks named are of one type and format; each
+// lies on the queue's device or in host memory, where places lie, too.
 struct RowGather {
   std::span<const RowBlock> blocks;
   std::span<const RowPlace> places;
 };
 void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGather& rows,
+                 const RopeTable& angles);
+
+// The same for rows of one plain block, by their numbers, which lie in host memory.
+struct NumberedRows {
+  RowBlock block;
+  std::span<const std::int32_t> numbers;
+};
+void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const NumberedRows& rows,
                  const RopeTable& angles);
 
 }  // namespace mplus::kernels

@@ -12,9 +12,10 @@
 namespace mplus::kernels {
 
 // batched: the bits of a row of out do not depend on T, on its neighbours or on the thread count (a law of
-// the write pass). few: may take a matrix-vector path while T is small (decoding); still independent of
-// threads.
-enum class Rows : std::uint8_t { few, batched };
+// the write pass). some: the same law with bits of its own, at its best up to Backend::short_rows (a short
+// prompt); as batched on a backend that has none. few: may take a matrix-vector path while T is small
+// (decoding); still independent of threads.
+enum class Rows : std::uint8_t { few, some, batched };
 
 struct LinearOptions {
   bool accumulate = false;  // out += instead of out =

@@ -2,6 +2,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
+#include "mplus/kernels/outgoing.h"
 
 namespace mplus::kernels {
 namespace {
@@ -22,7 +23,8 @@ Queue::Queue(ThreadPool& pool, Numerics numerics, Device device)
       device_(device),
       backend_(&backend_of(device)),
       state_(backend_->make_state()),
-      arenas_(static_cast<std::size_t>(pool.size()) + 1) {}
+      arenas_(static_cast<std::size_t>(pool.size()) + 1),
+      host_pool_(std::make_unique<HostPool>()) {}
 
 Queue::~Queue() {
   try {

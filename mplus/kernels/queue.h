@@ -26,6 +26,7 @@ namespace mplus::kernels {
 enum class Numerics : std::uint8_t { exact, fast };
 
 class Backend;
+class HostPool;
 
 // What a backend keeps for one queue: the processor a note, CUDA its stream, handles and workspace.
 class QueueState {
@@ -60,6 +61,8 @@ class Queue {
   std::byte* scratch(int worker, std::size_t size_bytes);
   std::byte* shared_scratch(std::size_t size_bytes);
 
+  HostPool& host_pool() { return *host_pool_; }  // outgoing.h
+
  private:
   ThreadPool& pool_;
   Numerics numerics_;
@@ -67,6 +70,7 @@ class Queue {
   const Backend* backend_;
   std::unique_ptr<QueueState> state_;
   std::vector<AlignedVector<std::byte>> arenas_;  // [threads + 1]; the last is the shared one
+  std::unique_ptr<HostPool> host_pool_;
 };
 
 std::string_view isa_name();  // "avx512vnni", "avx2", "neon-i8mm", "portable", …

@@ -34,18 +34,33 @@ ConstTensor key_tensor(const void* keys, DType dtype, std::int64_t n, std::int64
   return {keys, dtype, {n, key_width(dtype, d_r)}, device};
 }
 
-void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) {
+void retrieval_scores(Queue& queue, std::span<const QueryKeys> layers) {
+  const ConstTensor* like = nullptr;
   std::int64_t n = 0;
-  for (const KeyBlock& block : blocks) {
-    n += block.keys.size(0);
-    check_keys(queue, block.keys, q, blocks.front().keys);
-    check_floats(block.keys.device, {block.scores});
-    MPLUS_CHECK(block.scores.elements() == block.keys.size(0), "{} scores of {} keys",
-                block.scores.elements(), block.keys.size(0));
+  for (const QueryKeys& layer : layers) {
+    for (const KeyBlock& block : layer.blocks) {
+      if (!like) like = &block.keys;
+      n += block.keys.size(0);
+      check_keys(queue, block.keys, layer.q, *like);
+      check_floats(block.keys.device, {block.scores});
+      MPLUS_CHECK(block.scores.elements() == block.keys.size(0), "{} scores of {} keys",
+                  block.scores.elements(), block.keys.size(0));
+    }
   }
   if (n == 0) return;
-  check_queries(q, blocks.front().keys);
-  backend_for(blocks.front().keys, queue).retrieval_scores(queue, blocks, q);
+  for (const QueryKeys& layer : layers) {
+    check_queries(layer.q, *like);
+    check_same_shape(layer.q, layers.front().q);
+  }
+  backend_for(*like, queue).retrieval_scores(queue, layers);
+}
+
+void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) {
+  std::int64_t n = 0;
+  for (const KeyBlock& block : blocks) n += block.keys.size(0);
+  if (n == 0) return;  // then there may be no queries either
+  const QueryKeys alone{q, blocks};
+  retrieval_scores(queue, {&alone, 1});
 }
 
 void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, ConstTensor keys) {

@@ -24,6 +24,13 @@ struct KeyBlock {
 // q is rounded to int8 too, and products are summed in integers. One pass over the keys of all blocks, which
 // are of one type; nothing of size [T, n]. A score's bits depend on q and its own key alone.
 void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q);
+// The same for several q, each with keys of its own (the layers of a memory), all of one shape and with keys
+// of one type: in one go.
+struct QueryKeys {
+  ConstTensor q;
+  std::span<const KeyBlock> blocks;
+};
+void retrieval_scores(Queue& queue, std::span<const QueryKeys> layers);
 void retrieval_scores(Queue& queue, Tensor scores, ConstTensor q, ConstTensor keys);
 
 // The same for keys by their index: scores[j] is of row places[j].row of blocks[places[j].block].

@@ -11,13 +11,13 @@ void copy(Queue& queue, Tensor out, ConstTensor in) {
     MPLUS_CHECK(device == queue.device() || (device.is_cpu() && out.device != in.device),
                 "from {} to {} on {}", device_name(in.device), device_name(out.device),
                 device_name(queue.device()));
+  const bool as_it_is = out.dtype == in.dtype && out.contiguous() && in.contiguous();
   if (out.device == in.device)
-    MPLUS_CHECK(is_float(out.dtype) && is_float(in.dtype) && out.dimensions <= 2, "{} as {} in {} dimensions",
-                dtype_name(in.dtype), dtype_name(out.dtype), out.dimensions);
+    MPLUS_CHECK(as_it_is || (is_float(out.dtype) && is_float(in.dtype) && out.dimensions <= 2),
+                "{} as {} in {} dimensions", dtype_name(in.dtype), dtype_name(out.dtype), out.dimensions);
   else
-    MPLUS_CHECK(out.dtype == in.dtype && out.contiguous() && in.contiguous(),
-                "{} as {}, or with gaps, from {} to {}", dtype_name(in.dtype), dtype_name(out.dtype),
-                device_name(in.device), device_name(out.device));
+    MPLUS_CHECK(as_it_is, "{} as {}, or with gaps, from {} to {}", dtype_name(in.dtype),
+                dtype_name(out.dtype), device_name(in.device), device_name(out.device));
   queue.backend().copy(queue, out, in);
 }
 
@@ -72,6 +72,15 @@ void note_finite(Queue& queue, std::span<const Note> notes) {
 void note_finite(Queue& queue, ConstTensor x, std::int32_t number) {
   const Note note{x, number};
   note_finite(queue, {&note, 1});
+}
+
+void largest(Queue& queue, Tensor out, ConstTensor x) {
+  check_floats(queue, {x});
+  MPLUS_CHECK(x.dimensions == 2 && x.size(1) > 0 && out.elements() == x.size(0) && out.contiguous() &&
+                  out.dtype == DType::i64 && out.device == queue.device(),
+              "{} of {} on {} for {} rows of {}", out.elements(), dtype_name(out.dtype),
+              device_name(out.device), x.size(0), x.size(1));
+  if (x.size(0) > 0) queue.backend().largest(queue, out, x);
 }
 
 std::int32_t take_note(Queue& queue) { return queue.backend().take_note(queue); }

@@ -1,4 +1,4 @@
-// Moving rows about, and looking whether they are numbers.
+// Moving rows about, looking whether they are numbers, and which is the largest.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct RowPlace {
 };
 
 // out = in, of the same shape. They must not overlap.
-// On one device: f32, f16 and bf16, rounding to nearest even; at most two dimensions, each row without gaps.
+// On one device: f32, f16 and bf16, rounding to nearest even; at most two dimensions, each row without gaps;
+// or any type as it is, without gaps.
 // Between the host and the queue's device: any type, the same on both sides, without gaps. What comes to the
 // host is there after Queue::wait().
 void copy(Queue& queue, Tensor out, ConstTensor in);
@@ -49,5 +50,8 @@ void note_finite(Queue& queue, std::span<const Note> notes);
 void note_finite(Queue& queue, ConstTensor x, std::int32_t number);
 // Waits; the note, or −1 where everything was finite. Afterwards there is none.
 std::int32_t take_note(Queue& queue);
+
+// out[r], i64: where the largest of x[r, …] stands, f32; of equals the first.
+void largest(Queue& queue, Tensor out, ConstTensor x);
 
 }  // namespace mplus::kernels

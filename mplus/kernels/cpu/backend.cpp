@@ -85,6 +85,13 @@ class CpuBackend final : public Backend {
     return std::exchange(static_cast<CpuState&>(queue.state()).note, -1);
   }
 
+  void largest(Queue&, Tensor out, ConstTensor x) const override {
+    for (std::int64_t r = 0; r < x.size(0); ++r) {
+      const float* row = x.row(r).on_host<float>();
+      out.on_host<std::int64_t>()[r] = std::max_element(row, row + x.size(1)) - row;
+    }
+  }
+
   void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {
     float* row = out.on_host<float>();
     for (const std::int32_t id : ids) {
@@ -141,6 +148,11 @@ class CpuBackend final : public Backend {
     cpu::gather_rows(queue, cache, shape, rows, angles);
   }
 
+  void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                   const RopeTable& angles) const override {
+    cpu::gather_rows(queue, cache, shape, rows, angles);
+  }
+
   void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape) const override {
     cpu::attend(queue, items, shape);
   }
@@ -149,12 +161,21 @@ class CpuBackend final : public Backend {
     cpu::attention_weights(queue, item, shape);
   }
 
-  void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) const override {
-    cpu::retrieval_scores(queue, blocks, q);
+  void retrieval_scores(Queue& queue, std::span<const QueryKeys> layers) const override {
+    for (const QueryKeys& layer : layers)
+      if (!layer.blocks.empty()) cpu::retrieval_scores(queue, layer.blocks, layer.q);
   }
 
   void gathered_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys) const override {
     cpu::gathered_scores(queue, scores.on_host<float>(), q, keys);
+  }
+
+  void chunk_sums(Queue& queue, std::span<const ChunkSums> layers, const ChunkRule& rule) const override {
+    cpu::chunk_sums(queue, layers, rule);
+  }
+
+  void best_scores(Queue&, const BestScores& out, ConstTensor scores, std::int64_t wanted) const override {
+    cpu::best_scores(out, scores, wanted);
   }
 
  private:

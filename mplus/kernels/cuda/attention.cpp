@@ -1,7 +1,9 @@
 // Caches: rows into them, and attention over them.
 #include "mplus/kernels/attention.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/cuda/backend.h"
@@ -9,6 +11,7 @@
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/parallel.h"
 #include "mplus/kernels/rope.h"
+#include "mplus/kernels/tokens.h"
 
 namespace mplus::kernels::cuda {
 namespace {
@@ -53,35 +56,78 @@ void upload_rows(Queue& queue, std::byte* to, std::int64_t count, std::size_t si
   }
 }
 
-// Rows of host memory; k(r) and v(r) say where they begin.
-template <class K, class V>
-void append_from_host(Queue& queue, AppendRows& job, const K& k, const V& v) {
+// Rows of one block in host memory.
+void append_from_host(Queue& queue, AppendRows& job, const RowBlock& rows) {
   auto& state = static_cast<CudaQueueState&>(queue.state());
   const std::int64_t width = job.shape.groups * job.shape.head_size;
   const std::size_t size_bytes = row_bytes(job.dtype, width),
                     all = static_cast<std::size_t>(job.count) * size_bytes;
   auto* room = static_cast<std::byte*>(state.scratch(Scratch::rows, 2 * all));
-  upload_rows(queue, room, job.count, size_bytes, k);
-  upload_rows(queue, room + all, job.count, size_bytes, v);
+  upload_rows(queue, room, job.count, size_bytes, [&](std::int64_t r) { return row_of(rows.k, r); });
+  upload_rows(queue, room + all, job.count, size_bytes, [&](std::int64_t r) { return row_of(rows.v, r); });
   job.k = room;
   job.v = room + all;
   job.k_stride = job.v_stride = width;
   cuda::append_rows(state.stream(), job);
 }
 
-// Fills places with where the rows lie on the device.
-void point_at(CudaQueueState& state, AppendRows& job, const RowGather& rows) {
+// Where the rows lie on the device, keys, then values: those of the host are brought there first.
+const void* const* point_at(Queue& queue, const RowGather& rows, std::size_t size_bytes) {
+  auto& state = static_cast<CudaQueueState&>(queue.state());
   const std::size_t n = rows.places.size();
+  std::vector<std::size_t> from_host;
+  for (std::size_t i = 0; i < n; ++i)
+    if (!on_device(rows.blocks[rows.places[i].block].k)) from_host.push_back(i);
+  const std::size_t half = from_host.size() * size_bytes;
+  auto* room = static_cast<std::byte*>(state.scratch(Scratch::rows, std::max<std::size_t>(1, 2 * half)));
+  const auto bring = [&](std::byte* to, ConstTensor RowBlock::*which) {
+    upload_rows(queue, to, std::ssize(from_host), size_bytes, [&](std::int64_t r) {
+      const RowPlace& place = rows.places[from_host[static_cast<std::size_t>(r)]];
+      return row_of(rows.blocks[place.block].*which, place.row);
+    });
+  };
+  bring(room, &RowBlock::k);
+  bring(room + half, &RowBlock::v);
   auto* there = static_cast<const void**>(state.scratch(Scratch::places, 2 * n * sizeof(void*)));
   auto* staged = reinterpret_cast<const void**>(state.stage(2 * n * sizeof(void*)));
+  std::size_t next = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const RowBlock& block = rows.blocks[rows.places[i].block];
-    staged[i] = row_of(block.k, rows.places[i].row);
-    staged[n + i] = row_of(block.v, rows.places[i].row);
+    const bool here = next < from_host.size() && from_host[next] == i;
+    const std::byte* brought = room + (here ? next++ : 0) * size_bytes;
+    staged[i] = here ? brought : row_of(block.k, rows.places[i].row);
+    staged[n + i] = here ? brought + half : row_of(block.v, rows.places[i].row);
   }
   state.send(there, reinterpret_cast<const std::byte*>(staged), 2 * n * sizeof(void*));
-  job.k_rows = there;
-  job.v_rows = there + n;
+  return there;
+}
+
+// Small rows become floats on the device, keys, then values.
+void expand(CudaQueueState& state, AppendRows& job, const void* const* rows, RowFormat format) {
+  const std::int64_t width = job.shape.groups * job.shape.head_size, elements = 2 * job.count * width;
+  auto* values = static_cast<float*>(state.scratch(Scratch::keys, row_bytes(DType::f32, elements)));
+  expand_rows(state.stream(), {values, rows, 2 * job.count, width, format == RowFormat::int4});
+  job.dtype = DType::f32;
+  job.k = values;
+  job.v = values + job.count * width;
+  job.k_stride = job.v_stride = width;
+}
+
+// Room for all results as operands of the product that follows, where they stand one behind the other.
+Rounded room_to_round(CudaQueueState& state, std::span<const kernels::AttendItem> items, const Shape& shape) {
+  std::int64_t rows = 0;
+  for (const kernels::AttendItem& item : items) {
+    if (floats(item.out) != floats(items.front().out) + rows * shape.heads * shape.head_size) return {};
+    rows += item.q.size(0);
+  }
+  if (rows == 0 || !fits_attend_tensor(items.front().cache.keys.dtype, shape)) return {};
+  ConstTensor all = items.front().out;
+  all.shape[0] = rows;
+  return state.round_along(all);
+}
+
+Rounded behind(const Rounded& rounded, const ConstTensor& out, const ConstTensor& first) {
+  return {static_cast<std::uint16_t*>(rounded.to) + (floats(out) - floats(first)), rounded.dtype};
 }
 
 }  // namespace
@@ -100,9 +146,7 @@ void CudaBackend::append_rows(Queue& queue, const KvCache& cache, const KvShape&
     job.v_stride = rows.v.stride(0);
     cuda::append_rows(state.stream(), job);
   } else {
-    append_from_host(
-        queue, job, [&](std::int64_t r) { return row_of(rows.k, r); },
-        [&](std::int64_t r) { return row_of(rows.v, r); });
+    append_from_host(queue, job, rows);
   }
   check_launch("appending rows");
 }
@@ -139,16 +183,59 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
   const RowBlock& first = rows.blocks[rows.places.front().block];
   job.dtype = first.k.dtype;
   job.count = std::ssize(rows.places);
-  const auto place = [&](std::int64_t r) { return rows.places[static_cast<std::size_t>(r)]; };
-  if (on_device(first.k)) {
-    point_at(state, job, rows);
-    cuda::append_rows(state.stream(), job);
+  const void* const* there = point_at(queue, rows, row_bytes(first.k.dtype, first.k.size(1)));
+  if (first.format == RowFormat::plain) {
+    job.k_rows = there;
+    job.v_rows = there + job.count;
   } else {
-    append_from_host(
-        queue, job, [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].k, place(r).row); },
-        [&](std::int64_t r) { return row_of(rows.blocks[place(r).block].v, place(r).row); });
+    expand(state, job, there, first.format);
   }
+  cuda::append_rows(state.stream(), job);
   check_launch("gathering rows");
+}
+
+void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape,
+                              const NumberedRows& rows, const RopeTable& angles) const {
+  if (!on_device(rows.block.k)) {
+    std::vector<RowPlace> places;
+    for (const std::int32_t row : rows.numbers) places.push_back({0, row});
+    return gather_rows(queue, cache, shape, RowGather{{&rows.block, 1}, places}, angles);
+  }
+  CudaQueueState& state = state_of(queue);
+  AppendRows job = job_for(queue, cache, shape, angles);
+  job.dtype = rows.block.k.dtype;
+  job.count = std::ssize(rows.numbers);
+  job.k = rows.block.k.data;
+  job.v = rows.block.v.data;
+  job.k_stride = rows.block.k.stride(0);
+  job.v_stride = rows.block.v.stride(0);
+  void* numbers = state.scratch(Scratch::places, rows.numbers.size_bytes());
+  state.upload(queue.pool(), numbers, rows.numbers.data(), rows.numbers.size_bytes());
+  job.numbers = static_cast<const std::int32_t*>(numbers);
+  cuda::append_rows(state.stream(), job);
+  check_launch("gathering rows");
+}
+
+void CudaBackend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
+                                const RopeTable& angles) const {
+  CudaQueueState& state = state_of(queue);
+  for (std::size_t first = 0; first < sessions.size(); first += kMostTokenItems) {
+    TokenItems items;
+    items.shape = shape_of(shape);
+    items.angles = floats(angles.on(queue.device()));
+    for (const TokenRows& session :
+         sessions.subspan(first, std::min<std::size_t>(kMostTokenItems, sessions.size() - first)))
+      items.list[items.count++] = {.cache = cache_of(session.cache),
+                                   .q = floats(session.q),
+                                   .k = floats(session.k),
+                                   .v = floats(session.v),
+                                   .kept_k = session.kept_k.data,
+                                   .kept_v = session.kept_v.data,
+                                   .kept_rounded = session.kept_k.dtype == DType::bf16,
+                                   .T = session.q.size(0)};
+    cuda::append_tokens(state.stream(), items);
+  }
+  check_launch("appending tokens");
 }
 
 void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> items,
@@ -156,6 +243,7 @@ void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> item
   CudaQueueState& state = state_of(queue);
   const Shape sizes = shape_of(shape);
   MPLUS_CHECK(shape.head_size <= kMostHeadSize, "heads of {}", shape.head_size);
+  const Rounded rounded = room_to_round(state, items, sizes);
   for (std::size_t first = 0; first < items.size(); first += kMostAttendItems) {
     AttendItems launch;
     launch.shape = sizes;
@@ -163,8 +251,9 @@ void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> item
     for (const kernels::AttendItem& item :
          items.subspan(first, std::min<std::size_t>(kMostAttendItems, items.size() - first))) {
       if (item.q.size(0) == 0) continue;
-      launch.list[launch.count] = {floats(item.out), floats(item.q), item.q.size(0), cache_of(item.cache),
-                                   nullptr};
+      launch.list[launch.count] = {floats(item.out),     floats(item.q), item.q.size(0),
+                                   cache_of(item.cache), nullptr,        {}};
+      if (rounded.to) launch.list[launch.count].rounded = behind(rounded, item.out, items.front().out);
       room += partial_floats(launch.list[launch.count++], sizes);
     }
     if (launch.count == 0) continue;
@@ -185,9 +274,9 @@ void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> item
 
 void CudaBackend::attention_weights(Queue& queue, const kernels::AttendItem& item,
                                     const KvShape& shape) const {
-  cuda::attention_weights(state_of(queue).stream(),
-                          {floats(item.out), floats(item.q), item.q.size(0), cache_of(item.cache), nullptr},
-                          shape_of(shape));
+  cuda::attention_weights(
+      state_of(queue).stream(),
+      {floats(item.out), floats(item.q), item.q.size(0), cache_of(item.cache), nullptr, {}}, shape_of(shape));
   check_launch("looking at attention");
 }
 

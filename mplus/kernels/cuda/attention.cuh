@@ -61,6 +61,18 @@ __device__ inline float weight_of(float x, float most) {
   return power_of_two(x - (most == -INFINITY ? 0.0f : most));
 }
 
+// An element of a result as an operand of the product that follows.
+__device__ inline void store_rounded(const Rounded& rounded, std::int64_t at, float x) {
+  if (rounded.to == nullptr) return;
+  const std::uint32_t both = rounded.dtype == DType::bf16 ? pack<bf16>(x, 0.0f) : pack<f16>(x, 0.0f);
+  static_cast<std::uint16_t*>(rounded.to)[at] = static_cast<std::uint16_t>(both);
+}
+__device__ inline void store_rounded(const Rounded& rounded, std::int64_t at, float x, float y) {
+  if (rounded.to == nullptr) return;
+  static_cast<std::uint32_t*>(rounded.to)[at / 2] =
+      rounded.dtype == DType::bf16 ? pack<bf16>(x, y) : pack<f16>(x, y);
+}
+
 void attend_tiles(Stream stream, const AttendItems& items);   // of many rows, all in tiles of one height
 void attend_splits(Stream stream, const AttendItems& items);  // of few
 void merge_splits(Stream stream, const AttendItems& items);   // where a plan has several

@@ -186,7 +186,9 @@ __device__ void finish(const Merged<E>& shared, const AttendItems& items, const 
       sum += weight * shared.sums[w][row][i];
     }
     if (plan.splits == 1) {
-      item.out[(row / sharing * items.shape.heads + group * sharing + row % sharing) * E + i] = sum / total;
+      const std::int64_t to = (row / sharing * items.shape.heads + group * sharing + row % sharing) * E + i;
+      item.out[to] = sum / total;
+      store_rounded(item.rounded, to, sum / total);
       continue;
     }
     unit[row * E + i] = sum;
@@ -244,13 +246,17 @@ __global__ void merge_kernel(const __grid_constant__ AttendItems items) {
   const float* unit = item.partial + plan.unit(group, row / plan.height, 0) * step;
   const int local = row % plan.height, most_at = plan.height * e + local, total_at = most_at + plan.height;
   float most = -INFINITY, total = 0, sum = 0;
+#pragma unroll 8
   for (int s = 0; s < plan.splits; ++s) most = fmaxf(most, unit[s * step + most_at]);
-  for (int s = 0; s < plan.splits; ++s) {
+#pragma unroll 8
+  for (int s = 0; s < plan.splits; ++s) {  // many loads at once: nothing else keeps memory busy here
     const float weight = weight_of(unit[s * step + most_at], most);
     total += weight * unit[s * step + total_at];
     sum += weight * unit[s * step + local * e + i];
   }
-  item.out[(row / sharing * items.shape.heads + group * sharing + row % sharing) * e + i] = sum / total;
+  const std::int64_t to = (row / sharing * items.shape.heads + group * sharing + row % sharing) * e + i;
+  item.out[to] = sum / total;
+  store_rounded(item.rounded, to, sum / total);
 }
 
 }  // namespace

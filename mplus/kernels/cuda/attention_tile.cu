@@ -193,9 +193,12 @@ __device__ void finish(Running<E, kHalves>& running, const Unit& unit, std::int6
       float* to = (whole ? unit.item->out + head * E : partial + local * E) + 2 * (lane % 4);
       const float scale = whole ? 1.0f / total : 1.0f;
 #pragma unroll
-      for (int n = 0; n < E / 8; ++n)
-        *reinterpret_cast<float2*>(to + 8 * n) = {running.sums[half][n][2 * side] * scale,
-                                                  running.sums[half][n][2 * side + 1] * scale};
+      for (int n = 0; n < E / 8; ++n) {
+        const float2 two = {running.sums[half][n][2 * side] * scale,
+                            running.sums[half][n][2 * side + 1] * scale};
+        *reinterpret_cast<float2*>(to + 8 * n) = two;
+        if (whole) store_rounded(unit.item->rounded, head * E + 2 * (lane % 4) + 8 * n, two.x, two.y);
+      }
       if (whole || lane % 4 != 0) continue;
       partial[Tiles<E, kHalves>::kRows * E + local] = running.most[half][side];
       partial[Tiles<E, kHalves>::kRows * (E + 1) + local] = total;

@@ -14,7 +14,7 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr int kVersion = 1;  // raise it when a change alters bits
+constexpr int kVersion = 2;  // raise it when a change alters bits
 
 // A tensor of any shape without gaps is one row.
 Rows2d rows_of(const ConstTensor& x) {
@@ -56,6 +56,11 @@ DType CudaBackend::weight_type(Numerics numerics, DType file) const {
 
 DType CudaBackend::cache_type(Numerics numerics) const {
   return numerics == Numerics::exact ? DType::f32 : DType::bf16;
+}
+
+std::int64_t CudaBackend::short_rows(Numerics numerics) const {
+  constexpr std::int64_t kShort = 64;  // linear_tensor.cu
+  return numerics == Numerics::exact ? 0 : kShort;
 }
 
 std::string CudaBackend::numerics_id(Numerics numerics) const {
@@ -164,6 +169,12 @@ void CudaBackend::note_finite(Queue& queue, std::span<const Note> notes) const {
 }
 
 std::int32_t CudaBackend::take_note(Queue& queue) const { return state_of(queue).take_note(); }
+
+void CudaBackend::largest(Queue& queue, Tensor out, ConstTensor x) const {
+  cuda::largest(state_of(queue).stream(), static_cast<std::int64_t*>(out.data),
+                {x.data, x.dtype, x.size(0), x.size(1), x.size(1)});
+  check_launch("looking for the largest");
+}
 
 void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
                         std::span<const std::int32_t> ids) const {

@@ -20,6 +20,7 @@ class CudaBackend final : public Backend {
   void bring(void* to, const ConstTensor& from) const override;
   DType weight_type(Numerics numerics, DType file) const override;
   DType cache_type(Numerics numerics) const override;
+  std::int64_t short_rows(Numerics numerics) const override;
   std::string numerics_id(Numerics numerics) const override;
   std::unique_ptr<QueueState> make_state() const override;
   void wait(Queue& queue) const override;
@@ -30,6 +31,7 @@ class CudaBackend final : public Backend {
   void scatter_rows(Queue& queue, std::span<const RowScatter> jobs) const override;
   void note_finite(Queue& queue, std::span<const Note> notes) const override;
   std::int32_t take_note(Queue& queue) const override;
+  void largest(Queue& queue, Tensor out, ConstTensor x) const override;
   void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override;
   void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override;
@@ -50,11 +52,18 @@ class CudaBackend final : public Backend {
                   const RopeTable& angles) const override;
   void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                    const RopeTable& angles) const override;
+  void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                   const RopeTable& angles) const override;
+  void append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
+                     const RopeTable& angles) const override;
   void attend(Queue& queue, std::span<const kernels::AttendItem> items, const KvShape& shape) const override;
   void attention_weights(Queue& queue, const kernels::AttendItem& item, const KvShape& shape) const override;
   // retrieval.cpp
-  void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, ConstTensor q) const override;
+  void retrieval_scores(Queue& queue, std::span<const QueryKeys> layers) const override;
   void gathered_scores(Queue& queue, Tensor scores, ConstTensor q, const KeyGather& keys) const override;
+  void chunk_sums(Queue& queue, std::span<const ChunkSums> layers, const ChunkRule& rule) const override;
+  void best_scores(Queue& queue, const BestScores& out, ConstTensor scores,
+                   std::int64_t wanted) const override;
 
  private:
   const DeviceMemory* memory_;

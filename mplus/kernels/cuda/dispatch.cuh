@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,6 +42,26 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Stream stream,
   config.attrs = &overlap;
   config.numAttrs = 1;
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+// Of one block, of the current device.
+inline std::size_t most_shared_bytes() {
+  int device = 0, bytes = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  return static_cast<std::size_t>(bytes);
+}
+// Before a launch that takes more shared memory than every device gives: asked for once on each.
+template <auto kKernel>
+void allow_shared(std::size_t size_bytes) {
+  static std::atomic<std::uint64_t> allowed{0};
+  int device = 0;
+  cudaGetDevice(&device);
+  const std::uint64_t bit = std::uint64_t{1} << (device % 64);
+  if ((allowed.load(std::memory_order_relaxed) & bit) != 0) return;
+  if (cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(size_bytes)) == cudaSuccess)
+    allowed.fetch_or(bit, std::memory_order_relaxed);
 }
 
 // Of kThreads each, for n elements; kernels stride over the grid where n is larger.

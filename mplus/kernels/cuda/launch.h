@@ -65,6 +65,8 @@ struct ScatterJob {
 };
 void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std::int64_t most_rows,
                   bool quads);
+// out[r]: where the largest of row r of f32 stands, the first of equals.
+void largest(Stream stream, std::int64_t* out, const Rows2d& x);
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
 
 // elementwise.cu: results also as operands of the matrix instruction, one behind the other, where `to` is
@@ -114,11 +116,12 @@ struct Products {
   Product list[kMostLaunchedProducts];
   int count = 0;
   const float* x = nullptr;
+  const void* rounded = nullptr;  // x in the weights' type, for linear_tensor
   std::int64_t T = 0, inputs = 0;
 };
-// linear_tensor.cu: by the matrix instruction, x rounded to the weights' type (bf16, f16; one for all
-// products), at the speed of memory while T is small. Needs inputs % 32 == 0 and rows at multiples of 16
-// bytes. A row's bits depend on that row alone.
+// linear_tensor.cu: by the matrix instruction, weights of one type for all products (bf16, f16), at the speed
+// of memory up to some 64 rows. Needs inputs % 32 == 0 and rows at multiples of 16 bytes. A row's bits depend
+// on that row alone.
 bool fits_linear_tensor(const Products& products);
 void linear_tensor(Stream stream, const Products& products);
 // adapters.cu: the outer halves of low-rank additions, out += scale · low · bᵀ, or out = where `begin`; in
@@ -170,6 +173,7 @@ struct AppendRows {
   std::int64_t k_stride = 0, v_stride = 0;  // in elements
   const void* const* k_rows = nullptr;      // instead of k: where each row begins
   const void* const* v_rows = nullptr;
+  const std::int32_t* numbers = nullptr;  // which rows of k and v; null: the first ones
   std::int64_t count = 0;
 };
 void append_rows(Stream stream, const AppendRows& job);
@@ -180,6 +184,31 @@ struct AppendBatch {
   int count = 0;
 };
 void append_rows(Stream stream, const AppendBatch& batch);
+// Tokens of several sessions (kernels/tokens.h).
+struct TokenItem {
+  Cache cache;
+  float* q = nullptr;                         // [T, H·e]
+  const float *k = nullptr, *v = nullptr;     // [T, G·e]
+  void *kept_k = nullptr, *kept_v = nullptr;  // [T, G·e], or null
+  bool kept_rounded = false;                  // to bf16
+  std::int64_t T = 0;
+};
+inline constexpr int kMostTokenItems = 16;  // of one launch
+struct TokenItems {
+  TokenItem list[kMostTokenItems];
+  int count = 0;
+  Shape shape;
+  const float* angles = nullptr;
+};
+void append_tokens(Stream stream, const TokenItems& items);  // caches of one type
+// out[n, width] f32: the values of n small vectors (core/row_format.h) that begin where `rows` says.
+struct ExpandRows {
+  float* out = nullptr;
+  const void* const* rows = nullptr;
+  std::int64_t count = 0, width = 0;
+  bool nibbles = false;  // int4
+};
+void expand_rows(Stream stream, const ExpandRows& job);
 
 // Attention of several sessions. Query t of T sees the first rows − T + 1 + t rows of its cache.
 struct AttendItem {
@@ -188,6 +217,7 @@ struct AttendItem {
   std::int64_t T = 0;
   Cache cache;
   float* partial = nullptr;  // partial_floats() of them
+  Rounded rounded = {};      // of out; by the matrix instruction only
 };
 inline constexpr int kMostAttendItems = 16;  // of one launch
 struct AttendItems {
@@ -209,18 +239,57 @@ void attention_weights(Stream stream, const AttendItem& item, const Shape& shape
 // retrieval.cu: scores[j] = mean over t of sigmoid(q_t · key_j). By the matrix instruction for keys of bf16
 // and i8 of 64, 128 or 256 elements (q is rounded to bf16, or to int8); otherwise, and for bf16 where
 // `exact`, in f32. A score's bits depend on q and its own key alone.
-struct Retrieval {
-  float* scores = nullptr;   // [n]
-  const float* q = nullptr;  // [T, width]
-  std::int64_t T = 0;
+struct KeyPart {
   const void* keys = nullptr;  // [n, width] f32 or bf16; i8: n small keys of core/row_format.h
+  float* scores = nullptr;     // [n]
+  std::int32_t n = 0;
+  std::int32_t layer = 0;  // whose queries
+};
+struct Retrieval {
+  const float* const* q = nullptr;  // [layers] of [T, width]
+  std::int64_t layers = 0, T = 0, width = 0;
+  const KeyPart* parts = nullptr;    // [count]
+  std::int64_t count = 0, most = 0;  // most: keys of the largest part
   DType dtype = DType::f32;
-  std::int64_t n = 0, width = 0;
   bool exact = false;
   void* packed = nullptr;  // packed_queries_bytes(), filled by pack_queries
 };
-std::size_t packed_queries_bytes(std::int64_t T, std::int64_t width);
+std::size_t packed_queries_bytes(std::int64_t layers, std::int64_t T, std::int64_t width);
 void pack_queries(Stream stream, const Retrieval& job);  // once for all keys of one q
 void retrieval_scores(Stream stream, const Retrieval& job);
+
+// chunk_sums.cu: kernels/chunk_sums.h. A part's rows are marked, counted and, where all of them count, added.
+struct ScoredPart {
+  float* scores = nullptr;
+  const std::int64_t* births = nullptr;
+  std::int64_t first_number = 0, oldest_birth = 0, oldest_number = 0;
+  std::int32_t n = 0;
+  std::int32_t layer = 0;
+};
+struct ChunkTotals {  // of a layer
+  std::int64_t *sums = nullptr, *rows = nullptr;
+};
+struct ChunkReduction {
+  const ScoredPart* parts = nullptr;    // [count]
+  std::int64_t count = 0, most = 0;     // most: rows of the largest part
+  const ChunkTotals* totals = nullptr;  // [layers]
+  std::int64_t layers = 0, K = 1, chunks = 0, top = 0;
+  // Where only the best rows count: the scores of each chunk together, layer by layer, and where they end.
+  float* grouped = nullptr;                   // [all rows]
+  std::int64_t* ends = nullptr;               // [layers, chunks]
+  const std::int64_t* layer_begin = nullptr;  // [layers]: a layer's first place in `grouped`
+};
+void chunk_sums(Stream stream, const ChunkReduction& job);
+
+// best_scores.cu: kernels/best_scores.h.
+struct Best {
+  const float* scores = nullptr;  // [n]
+  std::int64_t n = 0, wanted = 0;
+  std::int32_t* places = nullptr;  // [room]
+  float* values = nullptr;         // [room]
+  std::int64_t room = 0;
+  std::int64_t* count = nullptr;
+};
+void best_scores(Stream stream, const Best& job);
 
 }  // namespace mplus::kernels::cuda

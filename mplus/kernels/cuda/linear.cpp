@@ -10,8 +10,12 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr std::int64_t kFewRows = 16;        // up to here weights are what has to be moved
+constexpr std::int64_t kFewRows = 64;        // up to here weights are what has to be moved
 constexpr std::int64_t kNarrowOutputs = 64;  // up to here a tile of the library's would leave the device idle
+
+bool is_few(kernels::Rows rows, std::int64_t T) {
+  return rows == kernels::Rows::some || (rows == kernels::Rows::few && T <= kFewRows);
+}
 
 void add(Products& products, const Product& product) { products.list[products.count++] = product; }
 
@@ -55,6 +59,15 @@ Sorted sort(const Products& all, bool few) {
   return sorted;
 }
 
+// x in the weights' type: as the operation left it that made x, else rounded here.
+const void* operand_of(CudaQueueState& state, const Products& products, DType type) {
+  if (const void* known = state.rounded(products.x, products.T, products.inputs, type)) return known;
+  const std::int64_t n = products.T * products.inputs;
+  void* x = state.room_to_round(n, type);
+  round_operand(state.stream(), x, type, products.x, n);
+  return x;
+}
+
 // By the library, x rounded once for all products of a type.
 void multiply(CudaQueueState& state, const Products& products, bool any_neighbours) {
   for (const DType type : {DType::bf16, DType::f16}) {
@@ -64,13 +77,7 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
     job.any_neighbours = any_neighbours;
     for (int i = 0; i < products.count; ++i) {
       if (products.list[i].dtype != type) continue;
-      if (!job.x) job.x = state.rounded(products.x, products.T, products.inputs, type);
-      if (!job.x) {
-        const std::int64_t n = products.T * products.inputs;
-        void* x = state.room_to_round(n, type);
-        round_operand(state.stream(), x, type, products.x, n);
-        job.x = x;
-      }
+      if (!job.x) job.x = operand_of(state, products, type);
       job.product = products.list[i];
       job.twin = nullptr;
       if (i + 1 < products.count && Matmul::pair(products.list[i], products.list[i + 1]))
@@ -81,14 +88,17 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
 }
 
 void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows rows) {
-  const bool any_neighbours = rows == kernels::Rows::few, few = any_neighbours && all.T <= kFewRows;
+  const bool any_neighbours = rows == kernels::Rows::few, few = is_few(rows, all.T);
   if (queue.numerics() == Numerics::exact) {
     linear_plain(state.stream(), all, few);
     return check_launch("multiplying");
   }
-  const Sorted sorted = sort(all, few);
+  Sorted sorted = sort(all, few);
   linear_plain(state.stream(), sorted.plain, few);
-  if (sorted.tensor.count > 0) linear_tensor(state.stream(), sorted.tensor);
+  if (sorted.tensor.count > 0) {
+    sorted.tensor.rounded = operand_of(state, sorted.tensor, sorted.tensor.list[0].dtype);
+    linear_tensor(state.stream(), sorted.tensor);
+  }
   check_launch("multiplying");
   multiply(state, sorted.library, any_neighbours);
   for (int i = 0; i < all.count; ++i) {
@@ -132,7 +142,7 @@ void CudaBackend::linear(Queue& queue, ConstTensor x, std::span<const LinearOutp
 void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
                                  kernels::Rows rows) const {
   if (outputs.empty() || x.size(0) == 0) return;
-  const bool few = rows == kernels::Rows::few && x.size(0) <= kFewRows;
+  const bool few = is_few(rows, x.size(0));
   Adapters adapters;
   if (queue.numerics() == Numerics::exact || !collect(adapters, outputs, x.size(0), !few))
     return Backend::linear_adapted(queue, x, outputs, rows);

@@ -1,11 +1,12 @@
-// Products by the matrix instruction, weights straight from memory to registers. A tile of 16 outputs is a
+// Products by the matrix instruction at the speed of memory, for few rows of x. A tile of outputs is a
 // block's: its eight warps share the inputs out, and their sums are added in the order of the warps. The
-// instruction's columns are rows of x, 8 or 16 of them.
+// instruction's columns are rows of x.
 //
-// Many small blocks on a processor keep memory busy, also those of the next product, which ask for their
-// first weights before this one has ended. The sum over inputs may run in any order as long as both operands
-// agree, so a lane takes eight neighbouring inputs at once (16 bytes of a row of w) for two instructions
-// of 16.
+// Every warp has a ring in shared memory, into which it asks for weights and rows of x some steps ahead, so
+// that much is on its way while little is held in registers. A lane reads only what it asked for itself, and
+// nobody waits for another warp. Weights are asked for before the last kernel has ended. The sum over inputs
+// may run in any order as long as both operands agree, so a lane takes eight neighbouring inputs at once (16
+// bytes of a row) for two instructions of 16. How many tiles a block has does not change that order.
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/device.cuh"
@@ -16,116 +17,167 @@ namespace mplus::kernels::cuda {
 namespace {
 
 constexpr int kWarps = 8, kTile = 16, kColumns = 8, kStep = 32;  // kStep: inputs of two instructions
-constexpr int kAhead = 4;                                        // steps that are loaded together
+constexpr int kSlab = kWarp;                                     // of 16 bytes: eight rows of one step
+
+// kM tiles of outputs against kN columns of x, kStages steps in a ring.
+template <int kM, int kN, int kStages>
+struct Form {
+  static constexpr int kSlabs = 2 * kM + kN;  // of a step
+  static constexpr int kOutputs = kM * kTile, kRows = kN * kColumns;
+  static constexpr std::size_t kRingBytes = sizeof(uint4) * kWarps * kStages * kSlabs * kSlab;
+  static constexpr std::size_t kSumBytes = sizeof(float) * kWarps * kOutputs * kRows;
+  static constexpr std::size_t kBytes = kRingBytes > kSumBytes ? kRingBytes : kSumBytes;
+};
 
 struct Place {
   const Product* product;
-  std::int64_t output;  // first of the tile
+  std::int64_t output;  // first of the block's
 };
 
-__device__ Place find(const Products& products, std::int64_t tile) {
+__device__ Place find(const Products& products, std::int64_t block, int outputs) {
   int i = 0;
   for (; i + 1 < products.count; ++i) {
-    const std::int64_t tiles = (products.list[i].outputs + kTile - 1) / kTile;
-    if (tile < tiles) break;
-    tile -= tiles;
+    const std::int64_t blocks = (products.list[i].outputs + outputs - 1) / outputs;
+    if (block < blocks) break;
+    block -= blocks;
   }
-  return {&products.list[i], tile * kTile};
+  return {&products.list[i], block * outputs};
 }
 
-// The weights of kAhead steps: of output r, and of output r + 8.
-struct Weights {
-  uint4 low[kAhead], high[kAhead];
+// Sixteen bytes that are read once, and zeros where there is nothing to read.
+__device__ void ask(uint4* to, const void* from, bool valid) {
+  const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n" ::"r"(shared), "l"(from),
+               "r"(valid ? 16 : 0)
+               : "memory");
+}
+__device__ void end_of_step() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
+template <int kLeft>
+__device__ void wait_for_step() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft) : "memory");
+}
+
+// Where a lane's rows begin; null: there is no such row.
+template <class W, int kCount>
+struct RowsOf {
+  const W* rows[kCount];
+
+  __device__ RowsOf(const W* data, std::int64_t first, std::int64_t count, std::int64_t width) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t row = first + 8 * i + lane / 4;
+      rows[i] = row < count ? data + row * width + 8 * (lane % 4) : nullptr;
+    }
+  }
+  __device__ void ask_for(uint4* slabs, int step, bool inside) const {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const bool valid = inside && rows[i] != nullptr;
+      ask(slabs + i * kSlab + lane, valid ? rows[i] + step * kStep : rows[0], valid);
+    }
+  }
 };
 
-template <class W>
-__device__ void load(Weights& to, const W* low, const W* high, int step, int end) {
+template <class W, int kM, int kN>
+__device__ void multiply(float (&sums)[kM][kN][4], const uint4* slabs) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  uint4 x[kN];
 #pragma unroll
-  for (int u = 0; u < kAhead; ++u) {
-    const bool inside = step + u < end;
-    to.low[u] = inside ? load_once(low + (step + u) * kStep) : uint4{};
-    to.high[u] = inside ? load_once(high + (step + u) * kStep) : uint4{};
-  }
-}
-
-template <class W>
-__device__ uint4 load_rounded(const float* x) {
-  const float4 a = reinterpret_cast<const float4*>(x)[0], b = reinterpret_cast<const float4*>(x)[1];
-  return {pack<W>(a.x, a.y), pack<W>(a.z, a.w), pack<W>(b.x, b.y), pack<W>(b.z, b.w)};
-}
-
-template <class W, int kN>
-__device__ void multiply(float (&sums)[kN][4], const Weights& w, const float* const (&x)[kN], int step,
-                         int end) {
+  for (int n = 0; n < kN; ++n) x[n] = slabs[(2 * kM + n) * kSlab + lane];
 #pragma unroll
-  for (int u = 0; u < kAhead; ++u) {
-    const std::uint32_t first[4] = {w.low[u].x, w.high[u].x, w.low[u].y, w.high[u].y};
-    const std::uint32_t second[4] = {w.low[u].z, w.high[u].z, w.low[u].w, w.high[u].w};
+  for (int m = 0; m < kM; ++m) {
+    const uint4 low = slabs[2 * m * kSlab + lane], high = slabs[(2 * m + 1) * kSlab + lane];
+    const std::uint32_t first[4] = {low.x, high.x, low.y, high.y};
+    const std::uint32_t second[4] = {low.z, high.z, low.w, high.w};
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
-      const bool inside = x[n] != nullptr && step + u < end;
-      const uint4 column = inside ? load_rounded<W>(x[n] + (step + u) * kStep) : uint4{};
-      mma<W>(sums[n], first, column.x, column.y);
-      mma<W>(sums[n], second, column.z, column.w);
+      mma<W>(sums[m][n], first, x[n].x, x[n].y);
+      mma<W>(sums[m][n], second, x[n].z, x[n].w);
     }
   }
 }
 
-// Adds what the warps have and writes the tile.
-template <int kN>
-__device__ void finish(const float (&sums)[kN][4], const Place& place, std::int64_t first_row,
-                       std::int64_t T) {
-  __shared__ float shared[kWarps][kN][kTile][kColumns];
+// Adds what the warps have and writes the block's outputs.
+template <int kM, int kN>
+__device__ void finish(const float (&sums)[kM][kN][4], float* shared, const Place& place,
+                       std::int64_t first_row, std::int64_t T) {
+  constexpr int kOutputs = kM * kTile, kRows = kN * kColumns, kElements = kOutputs * kRows;
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int r = lane / 4, c = 2 * (lane % 4);
+  __syncthreads();  // the rings are read
 #pragma unroll
-  for (int n = 0; n < kN; ++n) {
-    shared[warp][n][r][c] = sums[n][0];
-    shared[warp][n][r][c + 1] = sums[n][1];
-    shared[warp][n][r + 8][c] = sums[n][2];
-    shared[warp][n][r + 8][c + 1] = sums[n][3];
-  }
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        shared[warp * kElements + (n * kColumns + c + i % 2) * kOutputs + m * kTile + r + i / 2 * 8] =
+            sums[m][n][i];
   __syncthreads();
-  const int i = static_cast<int>(threadIdx.x);
-  if (i >= kN * kTile * kColumns) return;
-  const int row = i % kTile, column = i / kTile % kColumns, n = i / (kTile * kColumns);
-  const std::int64_t t = first_row + n * kColumns + column, output = place.output + row;
-  if (t >= T || output >= place.product->outputs) return;
-  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kElements; i += kWarps * kWarp) {
+    const std::int64_t t = first_row + i / kOutputs, output = place.output + i % kOutputs;
+    if (t >= T || output >= place.product->outputs) continue;
+    float sum = 0;
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) sum += shared[w][n][row][column];
-  float* out = place.product->out + t * place.product->out_stride + output;
-  *out = (place.product->accumulate ? *out : 0.0f) + place.product->scale * sum;
+    for (int w = 0; w < kWarps; ++w) sum += shared[w * kElements + i];
+    float* out = place.product->out + t * place.product->out_stride + output;
+    *out = (place.product->accumulate ? *out : 0.0f) + place.product->scale * sum;
+  }
 }
 
-template <class W, int kN>
-__global__ void __launch_bounds__(kWarps* kWarp, kN == 1 ? 3 : 2)
-    tensor_kernel(const __grid_constant__ Products products) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int r = lane / 4, c = lane % 4;
-  const Place place = find(products, blockIdx.x);
-  const std::int64_t last = place.product->outputs - 1, inputs = products.inputs;
-  const W* w = static_cast<const W*>(place.product->w) + 8 * c;
-  const W* low = w + min(last, place.output + r) * inputs;
-  const W* high = w + min(last, place.output + r + 8) * inputs;
-  const int steps = static_cast<int>(inputs / kStep), share = (steps + kWarps - 1) / kWarps;
-  const int end = min(steps, (warp + 1) * share);
-  Weights weights;
-  load(weights, low, high, warp * share, end);  // they do not depend on the last kernel
-  begin_in_turn();
-  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kN * kColumns;
-  const float* x[kN];
+template <class W, int kM, int kN, int kStages>
+__global__ void __launch_bounds__(kWarps* kWarp) tensor_kernel(const __grid_constant__ Products products) {
+  using F = Form<kM, kN, kStages>;
+  extern __shared__ __align__(16) unsigned char shared[];
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  uint4* ring = reinterpret_cast<uint4*>(shared) + warp * kStages * F::kSlabs * kSlab;
+  const auto slot = [&](int step) { return ring + step % kStages * F::kSlabs * kSlab; };
+  const Place place = find(products, blockIdx.x, F::kOutputs);
+  const RowsOf<W, 2 * kM> weights(static_cast<const W*>(place.product->w), place.output,
+                                  place.product->outputs, products.inputs);
+  const int steps = static_cast<int>(products.inputs / kStep), share = (steps + kWarps - 1) / kWarps;
+  const int begin = warp * share, count = max(0, min(steps, begin + share) - begin);
 #pragma unroll
-  for (int n = 0; n < kN; ++n) {
-    const std::int64_t t = first_row + n * kColumns + r;
-    x[n] = t < products.T ? products.x + t * inputs + 8 * c : nullptr;
+  for (int step = 0; step < kStages - 1; ++step)  // weights do not depend on the last kernel
+    weights.ask_for(slot(step), begin + step, step < count);
+  begin_in_turn();
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * F::kRows;
+  const RowsOf<W, kN> x(static_cast<const W*>(products.rounded), first_row, products.T, products.inputs);
+#pragma unroll
+  for (int step = 0; step < kStages - 1; ++step) {
+    x.ask_for(slot(step) + 2 * kM * kSlab, begin + step, step < count);
+    end_of_step();
   }
-  float sums[kN][4] = {};
-  for (int step = warp * share; step < end; step += kAhead) {
-    multiply<W, kN>(sums, weights, x, step, end);
-    load(weights, low, high, step + kAhead, end);
+  float sums[kM][kN][4] = {};
+  for (int step = 0; step < count; ++step) {
+    wait_for_step<kStages - 2>();
+    const int later = step + kStages - 1;  // takes the place of the step before
+    weights.ask_for(slot(later), begin + later, later < count);
+    x.ask_for(slot(later) + 2 * kM * kSlab, begin + later, later < count);
+    end_of_step();
+    multiply<W, kM, kN>(sums, slot(step));
   }
-  finish<kN>(sums, place, first_row, products.T);
+  wait_for_step<0>();
+  finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T);
+}
+
+std::int64_t blocks_of(const Products& products, int outputs) {
+  std::int64_t blocks = 0;
+  for (int i = 0; i < products.count; ++i) blocks += (products.list[i].outputs + outputs - 1) / outputs;
+  return blocks;
+}
+
+template <int kM, int kN, int kStages>
+void launch_form(Stream stream, const Products& products) {
+  using F = Form<kM, kN, kStages>;
+  const dim3 grid(static_cast<unsigned>(blocks_of(products, F::kOutputs)),
+                  static_cast<unsigned>((products.T + F::kRows - 1) / F::kRows));
+  with_half(products.list[0].dtype, [&]<class W>(W) {
+    allow_shared<tensor_kernel<W, kM, kN, kStages>>(F::kBytes);
+    launch(tensor_kernel<W, kM, kN, kStages>, grid, kWarps * kWarp, stream, F::kBytes, products);
+  });
 }
 
 }  // namespace
@@ -141,19 +193,23 @@ bool fits_linear_tensor(const Products& products) {
   return true;
 }
 
+// Measured on an H200: where blocks are few a deep ring keeps memory busy, where they are many more blocks on
+// a processor do; wider ones, which read x less often, gain nothing. Where shared memory is small (sm_89,
+// sm_120) the deepest rings do not fit.
 void linear_tensor(Stream stream, const Products& products) {
-  std::int64_t tiles = 0;
-  for (int i = 0; i < products.count; ++i) tiles += (products.list[i].outputs + kTile - 1) / kTile;
+  constexpr std::int64_t kFewTiles = 300;  // two blocks or so on each of 132 processors
+  constexpr std::int64_t kNarrow = 32;     // so few that every tile should be a block
+  const std::int64_t tiles = blocks_of(products, kTile);
   if (tiles == 0 || products.T <= 0) return;
-  with_half(products.list[0].dtype, [&]<class W>(W) {
-    const auto x = static_cast<unsigned>(tiles);
-    if (products.T <= kColumns) {
-      launch(tensor_kernel<W, 1>, x, kWarps * kWarp, stream, 0, products);
-    } else {
-      const dim3 grid(x, static_cast<unsigned>((products.T + 2 * kColumns - 1) / (2 * kColumns)));
-      launch(tensor_kernel<W, 2>, grid, kWarps * kWarp, stream, 0, products);
-    }
-  });
+  const bool roomy = most_shared_bytes() >= Form<2, 8, 4>::kBytes, deep = roomy && tiles < kFewTiles;
+  if (products.T <= kColumns)
+    return tiles < kFewTiles ? launch_form<1, 1, 8>(stream, products)
+                             : launch_form<1, 1, 6>(stream, products);
+  if (tiles < kNarrow) return launch_form<1, 2, 6>(stream, products);
+  if (products.T <= 2 * kColumns)
+    return deep ? launch_form<2, 2, 6>(stream, products) : launch_form<2, 2, 4>(stream, products);
+  if (products.T <= 4 * kColumns) return launch_form<2, 4, 3>(stream, products);
+  roomy ? launch_form<2, 8, 4>(stream, products) : launch_form<2, 8, 2>(stream, products);
 }
 
 }  // namespace mplus::kernels::cuda

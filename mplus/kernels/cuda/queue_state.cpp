@@ -64,11 +64,9 @@ void* CudaQueueState::scratch(Scratch purpose, std::size_t size_bytes) {
 }
 
 Rounded CudaQueueState::round_along(const ConstTensor& x) {
-  constexpr std::int64_t kFewRows = 16;  // products of fewer round as they go
   forget_rounded();
   const bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
-  if (x.dimensions != 2 || x.size(0) <= kFewRows || x.size(1) % 8 != 0 || !x.contiguous() || !aligned)
-    return {};
+  if (x.dimensions != 2 || x.size(1) % 8 != 0 || !x.contiguous() || !aligned) return {};
   const Rounded rounded{room_to_round(x.elements(), operand_type_), operand_type_};
   operand_ = {static_cast<const float*>(x.data), x.elements(), x.size(1)};
   return rounded;

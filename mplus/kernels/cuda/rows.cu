@@ -11,6 +11,7 @@ namespace {
 template <class Out, class In>
 __global__ void convert_kernel(Out* out, std::int64_t out_stride, const In* in, std::int64_t in_stride,
                                std::int64_t cols, std::int64_t n) {
+  wait_for_last();
   for (std::int64_t i = first_of_grid(); i < n; i += grid_size()) {
     const std::int64_t row = i / cols, col = i % cols;
     out[row * out_stride + col] = from_float<Out>(to_float(in[row * in_stride + col]));
@@ -103,6 +104,33 @@ __global__ void scatter_kernel(const ScatterJob* jobs) {
   for (std::int64_t i = threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
 }
 
+// A value and where it stands in one number: the larger value is the larger number, of equals the first. NaN
+// is the least.
+__device__ unsigned long long with_place(float x, std::int64_t at) {
+  const std::uint32_t bits = __float_as_uint(x + 0.0f);  // −0 equals 0
+  const std::uint32_t order = isnan(x) ? 0u : (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+  return (static_cast<unsigned long long>(order) << 32) | (0xffffffffu - static_cast<std::uint32_t>(at));
+}
+
+__device__ unsigned long long larger(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
+
+// blockIdx.y is the row; out begins as zeros.
+__global__ void largest_kernel(unsigned long long* out, const float* x, std::int64_t cols) {
+  begin_in_turn();
+  const float* row = x + blockIdx.y * cols;
+  unsigned long long most = 0;
+  for (std::int64_t i = first_of_grid(); i < cols; i += grid_size())
+    most = larger(most, with_place(row[i], i));
+#pragma unroll
+  for (int step = kWarp / 2; step > 0; step /= 2) most = larger(most, __shfl_xor_sync(kAllLanes, most, step));
+  if (threadIdx.x % kWarp == 0) atomicMax(&out[blockIdx.y], most);
+}
+
+__global__ void place_kernel(unsigned long long* out, std::int64_t n) {
+  const std::int64_t i = first_of_grid();
+  if (i < n) out[i] = 0xffffffffu - static_cast<std::uint32_t>(out[i]);
+}
+
 template <class T>
 __global__ void embed_kernel(float* out, const T* table, std::int64_t stride, std::int64_t d,
                              const std::int32_t* ids) {
@@ -120,12 +148,18 @@ bool kernels_fit() {
 }
 
 void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride, const Rows2d& in) {
+  constexpr std::int64_t kSmall = std::int64_t{1} << 18;  // no weights: it need not wait its turn to begin
   const std::int64_t n = in.rows * in.cols;
   if (n <= 0) return;
   with_float(out_dtype, [&]<class Out>(Out) {
     with_float(in.dtype, [&]<class In>(In) {
-      convert_kernel<<<blocks_for(n), kThreads, 0, stream>>>(
-          static_cast<Out*>(out), out_stride, static_cast<const In*>(in.data), in.stride, in.cols, n);
+      auto* to = static_cast<Out*>(out);
+      auto* from = static_cast<const In*>(in.data);
+      if (n <= kSmall)
+        launch(convert_kernel<Out, In>, blocks_for(n), kThreads, stream, 0, to, out_stride, from, in.stride,
+               in.cols, n);
+      else
+        convert_kernel<<<blocks_for(n), kThreads, 0, stream>>>(to, out_stride, from, in.stride, in.cols, n);
     });
   });
 }
@@ -180,6 +214,14 @@ void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std
   const dim3 grid(static_cast<unsigned>(most_rows), static_cast<unsigned>(count));
   if (quads) launch(scatter_kernel<uint4>, grid, 128, stream, 0, jobs);
   else launch(scatter_kernel<std::uint16_t>, grid, 128, stream, 0, jobs);
+}
+
+void largest(Stream stream, std::int64_t* out, const Rows2d& x) {
+  auto* most = reinterpret_cast<unsigned long long*>(out);
+  cudaMemsetAsync(most, 0, static_cast<std::size_t>(x.rows) * sizeof *most, stream);
+  const dim3 grid(std::min(64u, blocks_for(x.cols)), static_cast<unsigned>(x.rows));
+  launch(largest_kernel, grid, kThreads, stream, 0, most, static_cast<const float*>(x.data), x.cols);
+  place_kernel<<<blocks_for(x.rows), kThreads, 0, stream>>>(most, x.rows);
 }
 
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T) {

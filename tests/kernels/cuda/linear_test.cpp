@@ -66,11 +66,37 @@ TEST_P(CudaLinear, EqualsTheProductInDoublePrecision) {
                         {4, 4096, 72}, {33, 2048, 16}, {12, 1536, 80}, {1, 100, 40},  {1, 130, 40}};
   for (const DType type : types())
     for (const Case& c : cases)
-      for (const Rows rows : {Rows::few, Rows::batched})
+      for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
         for (const bool accumulate : {false, true}) {
           check_case(type, c, rows, accumulate);
           if (HasFatalFailure()) return;
         }
+}
+
+// Short prompts: a row's bits are the same alone, among few and among many, as those of a token.
+TEST_P(CudaLinear, BitsOfSomeRowsDependOnTheRowAlone) {
+  for (const Case& c : {Case{200, 576, 200}, {200, 64, 16}, {200, 4096, 4096}, {130, 14336, 80}}) {
+    Random random(6);
+    std::vector<float> w = random.values(std::min<std::int64_t>(c.outputs * c.inputs, 1 << 20));
+    while (std::ssize(w) < c.outputs * c.inputs)
+      w.insert(w.end(), w.begin(), w.begin() + std::min(std::ssize(w), c.outputs * c.inputs - std::ssize(w)));
+    const Matrix matrix = weights(w, exact() ? DType::f32 : DType::bf16, c.outputs, c.inputs);
+    const Tensor all = put(random.values(c.T * c.inputs), {c.T, c.inputs}),
+                 out = room(DType::f32, {c.T, c.outputs});
+    linear(queue(), out, all, matrix, {.rows = Rows::some});
+    const std::vector<float> whole = back(out);
+    for (const std::int64_t T : {1, 7, 8, 9, 16, 17, 32, 33, 64, 65, 128}) {
+      const std::int64_t from = (c.T - T) / 2;
+      for (const Rows rows : {Rows::some, Rows::few}) {
+        if (rows == Rows::few && T > 64) continue;
+        linear(queue(), out.rows(0, T), all.rows(from, T), matrix, {.rows = rows});
+        const std::vector<float> part = back(out.rows(0, T));
+        ASSERT_TRUE(same_bits(part.data(), &whole[index(from * c.outputs)], T * c.outputs))
+            << "[" << c.outputs << ", " << c.inputs << "]: " << T << " rows";
+      }
+    }
+    forget();
+  }
 }
 
 // A row's bits in a batch of 1, 2 and 16 sessions, for the shapes of the default model and of 8B.

@@ -43,6 +43,22 @@ struct BlockRows {
   RowBytes at(std::int64_t r) const { return row_of(block, r); }
 };
 
+// The values of small rows: keys, then values, [2, n, kv] in the queue's shared scratch.
+Tensor expanded(Queue& queue, const RowGather& rows, std::int64_t kv) {
+  const std::int64_t n = std::ssize(rows.places);
+  const Tensor values(queue.shared_scratch(row_bytes(DType::f32, 2 * n * kv)), DType::f32, {2, n, kv});
+  parallel_ranges(queue, n, 4 * kv, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const RowPlace& place = rows.places[static_cast<std::size_t>(r)];
+      const RowBlock& block = rows.blocks[place.block];
+      const RowBytes row = row_of(block, place.row);
+      expand_small_vector(values.row(0).row(r).on_host<float>(), block.format, row.k, kv);
+      expand_small_vector(values.row(1).row(r).on_host<float>(), block.format, row.v, kv);
+    }
+  });
+  return values;
+}
+
 struct GatheredRows {
   const RowGather& rows;
   std::int64_t count;
@@ -50,6 +66,12 @@ struct GatheredRows {
     const RowPlace& place = rows.places[static_cast<std::size_t>(r)];
     return row_of(rows.blocks[place.block], place.row);
   }
+};
+
+struct RowsByNumber {
+  const NumberedRows& rows;
+  std::int64_t count;
+  RowBytes at(std::int64_t r) const { return row_of(rows.block, rows.numbers[static_cast<std::size_t>(r)]); }
 };
 
 }  // namespace
@@ -61,8 +83,19 @@ void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const
 
 void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                  const RopeTable& angles) {
-  const DType dtype = rows.blocks[rows.places[0].block].k.dtype;
+  const RowBlock& first = rows.blocks[rows.places[0].block];
+  const DType dtype = first.k.dtype;
+  if (first.format != RowFormat::plain) {
+    const Tensor values = expanded(queue, rows, shape.groups * shape.head_size);
+    const RowBlock plain{values.row(0), values.row(1)};
+    return append(queue, cache, shape, DType::f32, angles, BlockRows{plain, std::ssize(rows.places)});
+  }
   append(queue, cache, shape, dtype, angles, GatheredRows{rows, std::ssize(rows.places)});
+}
+
+void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                 const RopeTable& angles) {
+  append(queue, cache, shape, rows.block.k.dtype, angles, RowsByNumber{rows, std::ssize(rows.numbers)});
 }
 
 }  // namespace mplus::kernels::cpu

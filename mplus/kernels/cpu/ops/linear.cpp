@@ -74,7 +74,7 @@ enum class Path : std::uint8_t { f32, i8, bf16 };
 
 Path path_of(const Queue& queue, const Matrix& w, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(w)) return Path::f32;
-  return rows == Rows::batched && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
+  return rows != Rows::few && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
 }
 
 // A product and how it is cut into items: of whole rows of w for one row of x, or for all where w is

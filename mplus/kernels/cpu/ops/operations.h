@@ -7,6 +7,8 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/kernels/attention.h"
+#include "mplus/kernels/best_scores.h"
+#include "mplus/kernels/chunk_sums.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/queue.h"
@@ -43,10 +45,15 @@ void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const
 void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                  const RopeTable& angles);
 
+void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
+                 const RopeTable& angles);
+
 void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shape);
 void attention_weights(Queue& queue, const AttendItem& item, const KvShape& shape);
 
 void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const ConstTensor& q);
 void gathered_scores(Queue& queue, float* scores, const ConstTensor& q, const KeyGather& keys);
+void chunk_sums(Queue& queue, std::span<const ChunkSums> layers, const ChunkRule& rule);
+void best_scores(const BestScores& out, const ConstTensor& scores, std::int64_t wanted);
 
 }  // namespace mplus::kernels::cpu
