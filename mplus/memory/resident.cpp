@@ -82,22 +82,72 @@ void ResidentRows::put(kernels::Queue& queue, const Layout& layout, std::span<co
   for (const std::int32_t slot : slots) there_[static_cast<std::size_t>(slot)] = 1;
 }
 
-ConstTensor ResidentKeys::bring(kernels::Queue& queue, const ConstTensor& keys, std::int64_t capacity) {
+ResidentKeys::There ResidentKeys::bring(kernels::Queue& queue, const ConstTensor& keys,
+                                        const std::int64_t* births, std::int64_t capacity) {
   const std::int64_t n = keys.size(0), width = keys.size(1);
-  if (!memory_ || memory_->device() != queue.device()) {
+  const auto births_bytes = [&] { return row_bytes(DType::i64, capacity_); };
+  if (!memory_ || memory_->device() != queue.device() || n > capacity_) {
     there_ = 0;
-    capacity = std::max<std::int64_t>({capacity, n, 1});
+    capacity_ = (std::max<std::int64_t>({capacity, n, 1}) + 31) / 32 * 32;  // keys begin at whole 256 bytes
     try {
-      memory_ = std::make_unique<Buffer>(queue.backend().allocate(row_bytes(keys.dtype, capacity * width)));
+      memory_ = std::make_unique<Buffer>(
+          queue.backend().allocate(births_bytes() + row_bytes(keys.dtype, capacity_ * width)));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_capacity) throw;
       return {};
     }
   }
-  const Tensor all = memory_->tensor(keys.dtype, {std::max(n, there_), width});
-  if (n > there_) kernels::copy(queue, all.rows(there_, n - there_), keys.rows(there_, n - there_));
-  there_ = std::max(n, there_);
-  return all.rows(0, n);
+  const std::int64_t all = std::max(n, there_);
+  const Tensor born = memory_->tensor(DType::i64, {all});
+  const Tensor there(static_cast<std::byte*>(born.data) + births_bytes(), keys.dtype, {all, width},
+                     queue.device());
+  if (n > there_) {
+    const ConstTensor fresh(births + there_, DType::i64, {n - there_});
+    kernels::copy(queue, born.rows(there_, n - there_), fresh);
+    kernels::copy(queue, there.rows(there_, n - there_), keys.rows(there_, n - there_));
+  }
+  there_ = all;
+  return {there.rows(0, n), born.rows(0, n)};
+}
+
+kernels::RowBlock ResidentColumns::all(const kernels::RowBlock& like, std::int64_t rows) const {
+  const Tensor both = memory_->tensor(like.k.dtype, {2, capacity_, like.k.size(1)});
+  return {both.row(0).rows(0, rows), both.row(1).rows(0, rows), like.format};
+}
+
+ResidentColumns::Missing ResidentColumns::missing(const kernels::Queue& queue, const kernels::RowBlock& rows,
+                                                  std::int64_t capacity) const {
+  const std::int64_t n = rows.k.size(0);
+  const auto bytes = [&](std::int64_t count) { return 2 * row_bytes(rows.k.dtype, count * rows.k.size(1)); };
+  if (!memory_ || memory_->device() != queue.device() || n > capacity_)
+    return {bytes(std::max(capacity, n)), bytes(n)};
+  return {0, n > there_ ? bytes(n - there_) : 0};
+}
+
+bool ResidentColumns::bring(kernels::Queue& queue, const kernels::RowBlock& rows, std::int64_t capacity) {
+  const std::int64_t n = rows.k.size(0);
+  if (const Missing wanted = missing(queue, rows, capacity); wanted.room > 0) {
+    there_ = 0;
+    capacity_ = std::max(capacity, n);
+    memory_.reset();
+    try {
+      memory_ = std::make_unique<Buffer>(queue.backend().allocate(wanted.room));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_capacity) throw;
+      return false;
+    }
+  }
+  if (n <= there_) return true;
+  const Tensor both = memory_->tensor(rows.k.dtype, {2, capacity_, rows.k.size(1)});
+  kernels::copy(queue, both.row(0).rows(there_, n - there_), rows.k.rows(there_, n - there_));
+  kernels::copy(queue, both.row(1).rows(there_, n - there_), rows.v.rows(there_, n - there_));
+  there_ = n;
+  return true;
+}
+
+kernels::RowBlock ResidentColumns::near(const kernels::Queue& queue, const kernels::RowBlock& rows) const {
+  const bool here = memory_ && memory_->device() == queue.device() && rows.k.size(0) <= there_;
+  return here ? all(rows, rows.k.size(0)) : rows;
 }
 
 }  // namespace mplus::memory

@@ -46,14 +46,43 @@ class ResidentRows {
   Tensor columns_[3];                // keys, values, retriever keys
 };
 
-// The same for retriever keys of one layer of a segment, which are only ever added behind the last.
+// The same for retriever keys of one layer of a segment, which are only ever added behind the last, and for
+// their births.
 class ResidentKeys {
  public:
+  struct There {
+    ConstTensor keys;
+    ConstTensor births;  // [n] i64
+  };
   // The given keys on the queue's device; `capacity`: how many there may be in the end. Empty: no room there.
-  ConstTensor bring(kernels::Queue& queue, const ConstTensor& keys, std::int64_t capacity);
+  There bring(kernels::Queue& queue, const ConstTensor& keys, const std::int64_t* births,
+              std::int64_t capacity);
 
  private:
-  std::unique_ptr<Buffer> memory_;
+  std::unique_ptr<Buffer> memory_;  // births, then keys
+  std::int64_t capacity_ = 0;
+  std::int64_t there_ = 0;
+};
+
+// The same for keys and values of one layer of a segment, in the format they are kept in.
+class ResidentColumns {
+ public:
+  // Afterwards the given rows of host memory are on the queue's device; `capacity`: how many there may be in
+  // the end. False: no room there.
+  bool bring(kernels::Queue& queue, const kernels::RowBlock& rows, std::int64_t capacity);
+  // Bytes that bring() would ask the device for, and those it would copy; both 0: they are all there.
+  struct Missing {
+    std::size_t room = 0, copied = 0;
+  };
+  Missing missing(const kernels::Queue& queue, const kernels::RowBlock& rows, std::int64_t capacity) const;
+  // The first ones of these rows, where they all are on the device; else the rows themselves.
+  kernels::RowBlock near(const kernels::Queue& queue, const kernels::RowBlock& rows) const;
+
+ private:
+  kernels::RowBlock all(const kernels::RowBlock& like, std::int64_t rows) const;
+
+  std::unique_ptr<Buffer> memory_;  // keys, then values
+  std::int64_t capacity_ = 0;
   std::int64_t there_ = 0;
 };
 

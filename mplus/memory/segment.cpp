@@ -29,6 +29,11 @@ ResidentKeys& Segment::resident_keys(std::int64_t layer) const {
   return resident_keys_[static_cast<std::size_t>(layer)];
 }
 
+ResidentColumns& Segment::resident_columns(std::int64_t layer) const {
+  if (resident_columns_.empty()) resident_columns_.resize(views_.size());
+  return resident_columns_[static_cast<std::size_t>(layer)];
+}
+
 void SegmentUse::note_births(std::int64_t layer, std::int64_t from) {
   oldest.resize(used.size());
   const RowsView view = rows(layer);

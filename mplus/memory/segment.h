@@ -37,6 +37,7 @@ class Segment {
   }
   // Of a layer's retriever keys; for the engine's thread alone.
   ResidentKeys& resident_keys(std::int64_t layer) const;
+  ResidentColumns& resident_columns(std::int64_t layer) const;  // likewise, of its keys and values
   RowFormat format() const { return views_.empty() ? RowFormat::plain : views_.front().format; }
 
  private:
@@ -54,7 +55,8 @@ class Segment {
   std::shared_ptr<const void> owner_;
   Guard guard_;
   std::atomic<std::uint64_t> epoch_{0};
-  mutable std::vector<ResidentKeys> resident_keys_;  // [L], or empty: never asked for
+  mutable std::vector<ResidentKeys> resident_keys_;        // [L], or empty: never asked for
+  mutable std::vector<ResidentColumns> resident_columns_;  // likewise
 };
 
 // How much of a segment one memory sees.

@@ -127,12 +127,15 @@ TEST_P(ResidentTest, APassPutsItsRowsThereItself) {
 
 TEST_P(ResidentTest, KeysAreBroughtOnce) {
   std::vector<float> keys(40);
+  std::vector<std::int64_t> births(20);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<float>(i);
+  for (std::size_t i = 0; i < births.size(); ++i) births[i] = 7 * static_cast<std::int64_t>(i);
   ResidentKeys resident;
   const void* place = nullptr;
   for (const std::int64_t n : {3, 3, 8, 5, 20}) {
-    const ConstTensor there = resident.bring(queue, {keys.data(), DType::f32, {n, 2}}, 20);
+    const auto [there, born] = resident.bring(queue, {keys.data(), DType::f32, {n, 2}}, births.data(), 20);
     ASSERT_EQ(there.size(0), n);
+    EXPECT_TRUE(std::equal(births.begin(), births.begin() + n, born.on_host<std::int64_t>()));
     EXPECT_TRUE(std::equal(keys.begin(), keys.begin() + 2 * n, there.on_host<float>()));
     if (!place) place = there.data;
     EXPECT_EQ(there.data, place);

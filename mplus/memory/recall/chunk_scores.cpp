@@ -6,22 +6,15 @@
 #include <numeric>
 
 #include "mplus/core/error.h"
+#include "mplus/kernels/score_units.h"
 
 namespace mplus::memory {
 namespace {
 
-// Sums of scores are integers in units of 2⁻⁴⁰: exact, so that they do not depend on the order of the rows.
-constexpr float kUnit = 0x1p40f;
-constexpr float kLargest = 0x1p20f;  // scores are at most 1; what is no number counts as 0
-
-std::int64_t units(float score) {
-  return std::abs(score) < kLargest ? static_cast<std::int64_t>(score * kUnit) : 0;
-}
-
 struct Mean {
   std::int64_t sum = 0;
   std::int64_t rows = 0;
-  double value() const { return static_cast<double>(sum) / static_cast<double>(rows) / double{kUnit}; }
+  double value() const { return kernels::mean_of_units(sum, rows); }
 };
 
 // Of the `top` best.
@@ -36,7 +29,7 @@ void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlo
   ChunkCursor cursor(slots);
   for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
     Mean& chunk = chunks[cursor.slot(birth)];
-    chunk.sum += units(score);
+    chunk.sum += kernels::score_units(score);
     ++chunk.rows;
   });
 }
@@ -50,7 +43,7 @@ void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSl
   std::vector<std::int64_t> scores(end.back());
   ChunkCursor placing(slots);
   for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
-    scores[end[placing.slot(birth)]++] = units(score);
+    scores[end[placing.slot(birth)]++] = kernels::score_units(score);
   });
   std::size_t begin = 0;
   for (std::size_t c = 0; c < chunks.size(); begin = end[c++])
@@ -75,7 +68,7 @@ std::vector<double> chunk_scores(const LayerScores& layer, const ChunkSlots& slo
 double mean_score(std::span<const float> scores, std::int64_t top) {
   std::vector<std::int64_t> in_units;
   for (const float score : scores)
-    if (!std::isnan(score)) in_units.push_back(units(score));
+    if (!std::isnan(score)) in_units.push_back(kernels::score_units(score));
   return best_of(in_units, top > 0 ? top : std::ssize(in_units)).value();
 }
 

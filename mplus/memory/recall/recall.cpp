@@ -34,10 +34,15 @@ void expand_rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer
 void Recall::plan(kernels::Queue&, const Memory&, std::span<const LayerQueries>, const Prior*) {}
 
 std::vector<RecalledRow> pick(const ScoredRows& scored, std::span<const std::int64_t> numbers) {
+  std::vector<std::int64_t> ends;  // of the pieces
+  for (const ScorePiece& piece : scored.scores.pieces)
+    ends.push_back((ends.empty() ? 0 : ends.back()) + std::ssize(piece.births));
   std::vector<RecalledRow> rows;
   rows.reserve(numbers.size());
   for (const std::int64_t row : numbers) {
-    const RowId id = scored.id(row);
+    const auto piece = std::upper_bound(ends.begin(), ends.end(), row) - ends.begin();
+    const std::int64_t first = piece == 0 ? 0 : ends[static_cast<std::size_t>(piece) - 1];
+    const RowId id{static_cast<std::uint32_t>(piece), static_cast<std::uint32_t>(row - first)};
     rows.push_back({id, scored.birth(id), scored.score(id)});
   }
   return rows;

@@ -36,6 +36,7 @@ class Recall {
                     const Prior* prior);
   // Whether `rows` looks at the queries. Where it does not, they need not be computed and waited for.
   virtual bool wants_queries() const { return true; }
+  virtual bool wants_attention() const { return true; }  // at those of attention among them
   // Not called in a layer without a retriever.
   virtual LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) = 0;

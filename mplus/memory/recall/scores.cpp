@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/backend.h"
 #include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/memory/recall/scored_memory.h"
 
 namespace mplus::memory {
 namespace {
@@ -89,45 +88,17 @@ std::vector<float> ScoredRows::living_scores() const {
   return living;
 }
 
-namespace {
-
-// Where the keys can be kept on the queue's device: scored there. False: they cannot.
-bool score_on_device(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
-                     const LayerQueries& queries, const Tensor& scores) {
-  if (queue.device().is_cpu() || scores.elements() == 0) return false;
-  const Buffer room = queue.backend().allocate(row_bytes(DType::f32, scores.elements()));
-  const Tensor found = room.tensor(DType::f32, {scores.elements()});
-  std::vector<kernels::KeyBlock> plain, small;
-  std::int64_t at = 0;
-  for (const SegmentUse& use : memory.long_term().segments()) {
-    const RowsView rows = use.rows(layer);
-    const ConstTensor keys = use.segment->resident_keys(layer).bring(queue, key_rows(rows, memory.layout()),
-                                                                     use.segment->rows(layer).n);
-    if (keys.empty()) return false;
-    (rows.format == RowFormat::plain ? plain : small).push_back({keys, found.rows(at, rows.n)});
-    at += rows.n;
-  }
-  const kernels::OnDevice q(queue, queries.retriever_rows(memory.layout().retriever));
-  for (const auto* blocks : {&plain, &small}) kernels::retrieval_scores(queue, *blocks, q.tensor());
-  kernels::copy(queue, scores, found);
-  queue.wait();
-  return true;
-}
-
-}  // namespace
-
 ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) {
   if (queries.retriever == nullptr || queries.T == 0) return {};
+  std::vector<LayerQueries> alone(static_cast<std::size_t>(memory.layout().layers));
+  alone[static_cast<std::size_t>(layer)] = queries;
+  if (auto scored = score_on_device(queue, memory, alone, {}))
+    return std::move(scored->long_term[static_cast<std::size_t>(layer)]);
   ScoredRows result = room_for(memory, layer);
   const Layout& layout = memory.layout();
   for (const SegmentUse& use : memory.long_term().segments())
     use.segment->touch(layer, SegmentPart::retriever_keys);
-  const Tensor all(result.values.get(), DType::f32, {result.rows()});
-  if (score_on_device(queue, memory, layer, queries, all)) {
-    mark_expired(result, memory, layer);
-    return result;
-  }
   std::vector<kernels::KeyBlock> plain, small;
   float* scores = result.values.get();
   for (const SegmentUse& use : memory.long_term().segments()) {
@@ -215,6 +186,9 @@ Votes vote_over_everything(kernels::Queue& queue, const Memory& memory, std::spa
                            const VoteOptions& options, std::span<const ScoredRows> long_term) {
   MPLUS_CHECK(long_term.empty() || long_term.size() == scout.size(), "scores of {} layers of {}",
               long_term.size(), scout.size());
+  if (auto scored = score_on_device(queue, memory, scout, {.short_term = true, .top = options.top});
+      scored && !scored->chunks.empty())
+    return vote_of_chunks(memory, std::move(scored->chunks), options);
   std::vector<ScoredRows> older(scout.size()), recent(scout.size());
   std::vector<LayerScores> all(scout.size());
   for (std::size_t l = 0; l < scout.size(); ++l) {

@@ -22,6 +22,8 @@ struct LayerQueries {
   const float* pool = nullptr;       // [T], sums to 1: the tokens' shares in one query vector; null where the
                                      // weights bring none
   std::int64_t heads = 0, head_size = 0;  // H, e: how `attention` is cut
+  // `retriever` once more, where a pass left it on another device, else empty; at least T rows.
+  ConstTensor there = {};
 
   ConstTensor retriever_rows(std::int64_t d_r) const { return {retriever, DType::f32, {T, d_r}}; }
 };
@@ -35,7 +37,7 @@ struct RecalledRow {
 // Scores of one layer's rows in store order, a piece for each segment (short-term slots: one piece). Births
 // stay where they are: this is valid as long as the memory is not written to. Rows that have expired are NaN.
 struct ScoredRows {
-  std::unique_ptr<float[]> values;
+  std::shared_ptr<float[]> values;
   LayerScores scores;
 
   std::int64_t rows() const;

@@ -5,6 +5,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/memory/recall/rules/rules.h"
+#include "mplus/memory/recall/scored_memory.h"
 
 namespace mplus::memory {
 namespace {
@@ -25,8 +26,12 @@ class ChunkRecall final : public Recall {
             const Prior* prior) override {
     MPLUS_CHECK(!wants_scout() || std::ssize(scout) == memory.layout().layers, "scouts of {} layers",
                 scout.size());
+    taken_.clear();
+    const bool two_levels =
+        policy_.rule != RecallRule::vector && in_two_levels(queue, memory, policy_.search);
+    if (!two_levels && plan_on_device(queue, memory, scout, prior)) return;
     score_recent(queue, memory, scout);
-    if (policy_.rule != RecallRule::vector && in_two_levels(queue, memory, policy_.search)) {
+    if (two_levels) {
       std::vector<LayerScores> recent;
       for (const ScoredRows& rows : recent_) recent.push_back(rows.scores);
       search_.emplace(queue, memory, scout, vote_, recent);
@@ -37,13 +42,51 @@ class ChunkRecall final : public Recall {
       found_.votes = with_words(votes_on_all(queue, memory, scout), prior);
       if (wants_scout()) found_.scores = scored_;
     }
+    put_in_order();
+  }
+
+  LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                   const LayerQueries&) override {
+    if (found_.attempts.window_alone()) return {{}, std::vector<std::int64_t>()};
+    if (!search_ && scored_.empty()) return {};  // not planned: there was nothing to recall
+    const Attempts::Attempt* attempt = found_.attempts.chunk();
+    if (taken_.empty() || taken_for_ != attempt) {
+      taken_.resize(static_cast<std::size_t>(memory.layout().layers));
+      queue.pool().run(memory.layout().layers,
+                       [&](std::int64_t l, int) { taken_[static_cast<std::size_t>(l)] = take(memory, l); });
+      taken_for_ = attempt;
+    }
+    return taken_[static_cast<std::size_t>(layer)];
+  }
+
+  FoundChunks* found() override { return &found_; }
+
+ private:
+  // Scores and votes of all layers where the keys lie. False: they do not, or there is nothing to score with.
+  bool plan_on_device(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
+                      const Prior* prior) {
+    if (!wants_scout() || policy_.rule == RecallRule::vector) return false;
+    auto scored =
+        score_on_device(queue, memory, scout, {.short_term = policy_.over_everything, .top = vote_.top});
+    if (!scored) return false;
+    scored_ = std::move(scored->long_term);
+    recent_ = std::move(scored->short_term);
+    found_.scores = scored_;
+    found_.votes =
+        with_words(scored->chunks.empty() ? votes_on_all(queue, memory, scout)
+                                          : vote_of_chunks(memory, std::move(scored->chunks), vote_),
+                   prior);
+    put_in_order();
+    return true;
+  }
+
+  void put_in_order() {
     order_ = order_of(found_.votes, policy_.margin);
     if (policy_.read_over == ReadOver::attempts && !recent_.empty()) found_.attempts.take(attempts());
   }
 
-  LayerRecall rows(kernels::Queue&, const Memory& memory, std::int64_t layer, const LayerQueries&) override {
-    if (found_.attempts.window_alone()) return {{}, std::vector<std::int64_t>()};
-    if (!search_ && scored_.empty()) return {};  // not planned: there was nothing to recall
+  // A layer's rows, for the attempt that is next, or for all at once.
+  LayerRecall take(const Memory& memory, std::int64_t layer) const {
     const Attempts::Attempt* attempt = found_.attempts.chunk();
     const std::span<const std::int64_t> order = attempt ? std::span(&attempt->chunk, 1) : std::span(order_);
     std::vector<std::int64_t> seen;
@@ -53,9 +96,6 @@ class ChunkRecall final : public Recall {
     return recall;
   }
 
-  FoundChunks* found() override { return &found_; }
-
- private:
   // `seen` gets the births of the short-term rows among them. Long-term rows are numbered first.
   std::vector<RecalledRow> taken(const Layout& layout, std::int64_t layer,
                                  std::span<const std::int64_t> order, std::vector<std::int64_t>& seen) const {
@@ -138,6 +178,8 @@ class ChunkRecall final : public Recall {
   std::vector<ScoredRows> recent_;        // [L], short-term rows; empty where they take no part
   FoundChunks found_;
   std::vector<std::int64_t> order_;
+  std::vector<LayerRecall> taken_;  // [L], of all layers at once: each is a look at every row
+  const Attempts::Attempt* taken_for_ = nullptr;
 };
 
 }  // namespace

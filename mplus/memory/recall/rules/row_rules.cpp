@@ -1,6 +1,9 @@
 // per-layer, random, attention: every layer takes K0 rows for itself.
+#include <utility>
+
 #include "mplus/core/philox.h"
 #include "mplus/memory/recall/rules/rules.h"
+#include "mplus/memory/recall/scored_memory.h"
 
 namespace mplus::memory {
 namespace {
@@ -9,9 +12,12 @@ class RowRecall final : public Recall {
  public:
   RowRecall(RecallRule rule, std::uint64_t seed) : rule_(rule), seed_(seed) {}
 
+  bool wants_attention() const override { return rule_ == RecallRule::attention; }
   LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                    const LayerQueries& queries) override {
     if (rule_ == RecallRule::random) return {drawn(memory, layer), {}};
+    if (rule_ == RecallRule::per_layer)
+      if (auto best = best_on_device(queue, memory, layer, queries)) return {std::move(*best), {}};
     const ScoredRows scored = rule_ == RecallRule::attention ? attention_long_term(memory, layer, queries)
                                                              : score_long_term(queue, memory, layer, queries);
     return {pick(scored, take_best(scored.scores, memory.layout().K0)), {}};

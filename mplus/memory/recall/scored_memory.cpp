@@ -1,0 +1,321 @@
+#include "mplus/memory/recall/scored_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "mplus/core/error.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/best_scores.h"
+#include "mplus/kernels/chunk_sums.h"
+#include "mplus/kernels/outgoing.h"
+#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
+#include "mplus/memory/recall/chunk_scores.h"
+
+namespace mplus::memory {
+namespace {
+
+// Keys of a layer's store on the device, with where their scores go.
+struct StoredKeys {
+  std::vector<kernels::KeyBlock> plain, small;
+  std::vector<kernels::ScorePart> parts;
+};
+
+std::int64_t stored_rows(const Memory& memory, std::int64_t layer) {
+  std::int64_t n = 0;
+  for (const SegmentUse& use : memory.long_term().segments()) n += use.rows(layer).n;
+  return n;
+}
+
+// `scores`: [stored_rows]. None: the device has no room.
+std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                                     const Tensor& scores) {
+  StoredKeys stored;
+  const LongTermStore& store = memory.long_term();
+  std::int64_t at = 0;
+  for (const SegmentUse& use : store.segments()) {
+    use.segment->touch(layer, SegmentPart::retriever_keys);
+    const RowsView rows = use.rows(layer);
+    if (rows.n == 0) continue;
+    const ResidentKeys::There there = use.segment->resident_keys(layer).bring(
+        queue, key_rows(rows, memory.layout()), rows.birth, use.segment->rows(layer).n);
+    if (there.keys.empty()) return std::nullopt;
+    const Tensor some = scores.rows(at, rows.n);
+    (rows.format == RowFormat::plain ? stored.plain : stored.small).push_back({there.keys, some});
+    stored.parts.push_back({.scores = some,
+                            .births = there.births,
+                            .first_number = use.first_ordinal[static_cast<std::size_t>(layer)],
+                            .oldest_birth = store.expiry(layer).birth,
+                            .oldest_number = store.expiry(layer).ordinal});
+    at += rows.n;
+  }
+  return stored;
+}
+
+// Queries where a pass left them on the device, else brought there from the host.
+class NearQueries {
+ public:
+  NearQueries() = default;
+  NearQueries(kernels::Queue& queue, const LayerQueries& asked, std::int64_t d_r) {
+    if (!asked.there.empty() && asked.there.device == queue.device()) {
+      tensor_ = asked.there.rows(0, asked.T);
+      return;
+    }
+    uploaded_.emplace(queue, asked.retriever_rows(d_r));
+    tensor_ = uploaded_->tensor();
+  }
+  const ConstTensor& tensor() const { return tensor_; }
+
+ private:
+  std::optional<kernels::OnDevice> uploaded_;
+  ConstTensor tensor_;
+};
+
+// What is made of one layer on the device.
+struct OnDevice {
+  bool asked = false;
+  Tensor long_term, short_term;  // [n] scores
+  NearQueries q;
+  StoredKeys stored;
+  Tensor sums, rows;
+};
+
+class Scoring {
+ public:
+  Scoring(kernels::Queue& queue, const Memory& memory, std::span<const LayerQueries> scout,
+          const ScoreOptions& options)
+      : queue_(queue), memory_(memory), scout_(scout), options_(options), layers_(scout.size()) {}
+
+  // False: the device has no room.
+  bool run() {
+    make_room();
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      OnDevice& layer = layers_[l];
+      if (!layer.asked) continue;
+      auto stored = bring_keys(queue_, memory_, static_cast<std::int64_t>(l), layer.long_term);
+      if (!stored) return false;
+      layer.stored = std::move(*stored);
+      layer.q = NearQueries(queue_, scout_[l], memory_.layout().retriever);
+      if (options_.short_term && !bring_short_term(l)) return false;
+    }
+    for (const auto blocks : {&StoredKeys::plain, &StoredKeys::small}) {
+      std::vector<kernels::QueryKeys> keys;
+      for (const OnDevice& layer : layers_)
+        if (!(layer.stored.*blocks).empty()) keys.push_back({layer.q.tensor(), layer.stored.*blocks});
+      kernels::retrieval_scores(queue_, keys);
+    }
+    std::vector<kernels::ChunkSums> sums;
+    for (const OnDevice& layer : layers_)
+      if (layer.asked) sums.push_back({layer.stored.parts, layer.sums, layer.rows});
+    kernels::chunk_sums(queue_, sums,
+                        {.K = memory_.layout().K, .chunks = memory_.updates(), .top = options_.top});
+    room_.bring(queue_);
+    queue_.wait();
+    return true;
+  }
+
+  ScoredMemory result() const {
+    ScoredMemory scored;
+    scored.long_term.resize(layers_.size());
+    scored.short_term.resize(options_.short_term ? layers_.size() : 0);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      if (!layers_[l].asked) continue;
+      const auto layer = static_cast<std::int64_t>(l);
+      scored.long_term[l] = views(layers_[l].long_term);
+      add_pieces(scored.long_term[l], layer);
+      if (!options_.short_term) continue;
+      scored.short_term[l] = list_short_term(memory_, layer);
+      const RowsView rows = memory_.short_term(layer);
+      const float* by_slot = room_.on_host(layers_[l].short_term).on_host<float>();
+      for (std::int64_t r = 0; r < rows.n; ++r) scored.short_term[l].values[r] = by_slot[rows.slot(r)];
+    }
+    scored.chunks = chunks();
+    return scored;
+  }
+
+ private:
+  std::int64_t slots_of(std::int64_t layer) const {
+    const RowsView rows = memory_.short_term(layer);
+    return rows.slots ? memory_.layout().N : rows.n;
+  }
+
+  void make_room() {
+    std::size_t size_bytes = 0;
+    const auto add = [&](DType type, std::int64_t n) {
+      size_bytes += kernels::Outgoing::piece_bytes(type, n);
+    };
+    const std::int64_t chunks = memory_.updates();
+    for (std::int64_t l = 0; l < std::ssize(layers_); ++l) {
+      const LayerQueries& queries = scout_[static_cast<std::size_t>(l)];
+      bool& asked = layers_[static_cast<std::size_t>(l)].asked;
+      asked = queries.retriever != nullptr && queries.T > 0;
+      if (!asked) continue;
+      add(DType::f32, stored_rows(memory_, l));
+      if (options_.short_term) add(DType::f32, slots_of(l));
+      add(DType::i64, chunks);
+      add(DType::i64, chunks + 1);
+    }
+    room_.begin(queue_, queue_.host_pool(), size_bytes);
+    for (std::int64_t l = 0; l < std::ssize(layers_); ++l) {
+      OnDevice& layer = layers_[static_cast<std::size_t>(l)];
+      if (!layer.asked) continue;
+      layer.long_term = room_.piece(DType::f32, {stored_rows(memory_, l)});
+      if (options_.short_term) layer.short_term = room_.piece(DType::f32, {slots_of(l)});
+      layer.sums = room_.piece(DType::i64, {chunks});
+      layer.rows = room_.piece(DType::i64, {chunks + 1});
+    }
+  }
+
+  // By slots, as their keys lie there; false: there is no room.
+  bool bring_short_term(std::size_t l) {
+    OnDevice& layer = layers_[l];
+    const auto number = static_cast<std::int64_t>(l);
+    const RowsView rows = memory_.short_term(number);
+    if (rows.n == 0) return true;
+    if (!memory_.resident(number).bring(queue_, memory_.layout(), rows)) return false;
+    layer.stored.plain.push_back(
+        {memory_.resident(number).keys().rows(0, layer.short_term.elements()), layer.short_term});
+    std::vector<std::int64_t> births(static_cast<std::size_t>(layer.short_term.elements()),
+                                     kernels::kNoBirth);
+    for (std::int64_t r = 0; r < rows.n; ++r) births[static_cast<std::size_t>(rows.slot(r))] = rows.birth[r];
+    births_.emplace_back(queue_, ConstTensor(births.data(), DType::i64, {std::ssize(births)}));
+    layer.stored.parts.push_back({.scores = layer.short_term, .births = births_.back().tensor()});
+    return true;
+  }
+
+  // Scores that were brought; `like`: on the device.
+  ScoredRows views(const Tensor& like) const {
+    ScoredRows rows;
+    const ConstTensor here = room_.on_host(like);
+    // The host's side is nobody else's from here on.
+    auto* values =
+        const_cast<float*>(here.on_host<float>());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    rows.values = std::shared_ptr<float[]>(room_.host_memory(), values);
+    return rows;
+  }
+
+  void add_pieces(ScoredRows& rows, std::int64_t layer) const {
+    const float* at = rows.values.get();
+    for (const SegmentUse& use : memory_.long_term().segments()) {
+      const RowsView view = use.rows(layer);
+      const auto n = static_cast<std::size_t>(view.n);
+      rows.scores.pieces.push_back({{view.birth, n}, {at, n}});
+      at += n;
+    }
+  }
+
+  std::vector<std::vector<double>> chunks() const {
+    const auto count = static_cast<std::size_t>(memory_.updates());
+    std::vector<std::vector<double>> scores(
+        layers_.size(), std::vector<double>(count, std::numeric_limits<double>::quiet_NaN()));
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      if (!layers_[l].asked) continue;
+      const auto* sums = room_.on_host(layers_[l].sums).on_host<std::int64_t>();
+      const auto* rows = room_.on_host(layers_[l].rows).on_host<std::int64_t>();
+      if (rows[count] > 0) return {};
+      for (std::size_t c = 0; c < count; ++c)
+        if (rows[c] > 0) scores[l][c] = kernels::mean_of_units(sums[c], rows[c]);
+    }
+    return scores;
+  }
+
+  kernels::Queue& queue_;
+  const Memory& memory_;
+  std::span<const LayerQueries> scout_;
+  ScoreOptions options_;
+  std::vector<OnDevice> layers_;
+  std::vector<kernels::OnDevice> births_;  // of short-term rows
+  kernels::Outgoing room_;
+};
+
+constexpr std::int64_t kMostEqual = 4096;  // rows with the score of the last that is taken
+
+// The K0 best of these rows of a layer's store, ties older first, then in store order; by birth.
+std::vector<RecalledRow> chosen(const Memory& memory, std::int64_t layer,
+                                std::span<const std::int32_t> places, const float* scores) {
+  std::vector<std::int64_t> ends;  // of the segments
+  std::vector<const std::int64_t*> births;
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + use.rows(layer).n);
+    births.push_back(use.rows(layer).birth);
+  }
+  std::vector<RecalledRow> rows;
+  rows.reserve(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto segment = static_cast<std::size_t>(
+        std::upper_bound(ends.begin(), ends.end(), std::int64_t{places[i]}) - ends.begin());
+    const RowId id{static_cast<std::uint32_t>(segment),
+                   static_cast<std::uint32_t>(places[i] - (segment == 0 ? 0 : ends[segment - 1]))};
+    rows.push_back({id, births[segment][id.row], scores[i]});
+  }
+  const auto older = [](const RecalledRow& a, const RecalledRow& b) {
+    return a.birth != b.birth ? a.birth < b.birth : a.id < b.id;
+  };
+  if (const auto K0 = static_cast<std::size_t>(memory.layout().K0); rows.size() > K0) {
+    const auto better = [&](const RecalledRow& a, const RecalledRow& b) {
+      return a.score != b.score ? a.score > b.score : older(a, b);
+    };
+    std::nth_element(rows.begin(), rows.begin() + memory.layout().K0, rows.end(), better);
+    rows.resize(K0);
+  }
+  std::sort(rows.begin(), rows.end(), older);
+  return rows;
+}
+
+}  // namespace
+
+std::optional<ScoredMemory> score_on_device(kernels::Queue& queue, const Memory& memory,
+                                            std::span<const LayerQueries> scout,
+                                            const ScoreOptions& options) {
+  if (queue.device().is_cpu()) return std::nullopt;
+  Scoring scoring(queue, memory, scout, options);
+  if (!scoring.run()) return std::nullopt;
+  return scoring.result();
+}
+
+std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, const Memory& memory,
+                                                       std::int64_t layer, const LayerQueries& queries) {
+  const std::int64_t n = stored_rows(memory, layer), K0 = memory.layout().K0;
+  if (queue.device().is_cpu() || n == 0 || K0 == 0 || queries.retriever == nullptr || queries.T == 0)
+    return std::nullopt;
+  const std::int64_t most = K0 + kMostEqual;
+  const Buffer memory_of_scores = queue.backend().allocate(row_bytes(DType::f32, n));
+  const Tensor scores = memory_of_scores.tensor(DType::f32, {n});
+  const auto stored = bring_keys(queue, memory, layer, scores);
+  if (!stored) return std::nullopt;
+  const NearQueries q(queue, queries, memory.layout().retriever);
+  kernels::retrieval_scores(queue, stored->plain, q.tensor());
+  kernels::retrieval_scores(queue, stored->small, q.tensor());
+  kernels::Outgoing room;
+  using kernels::Outgoing;
+  room.begin(queue, queue.host_pool(),
+             Outgoing::piece_bytes(DType::i32, most) + Outgoing::piece_bytes(DType::f32, most) +
+                 2 * Outgoing::piece_bytes(DType::i64, 1));
+  const kernels::BestScores best{.places = room.piece(DType::i32, {most}),
+                                 .values = room.piece(DType::f32, {most}),
+                                 .count = room.piece(DType::i64, {1})};
+  if (memory.long_term().expiry(layer) != Expiry{}) {  // rows that are gone are marked
+    const Buffer none = queue.backend().allocate(sizeof(std::int64_t));
+    const kernels::ChunkSums marked{stored->parts, none.tensor(DType::i64, {0}), room.piece(DType::i64, {1})};
+    kernels::chunk_sums(queue, {&marked, 1}, {.K = memory.layout().K});
+  }
+  kernels::best_scores(queue, best, scores, K0);
+  room.bring(queue);
+  queue.wait();
+  const std::int64_t count = *room.on_host(best.count).on_host<std::int64_t>();
+  if (count > most) return std::nullopt;
+  return chosen(memory, layer,
+                {room.on_host(best.places).on_host<std::int32_t>(), static_cast<std::size_t>(count)},
+                room.on_host(best.values).on_host<float>());
+}
+
+Votes vote_of_chunks(const Memory& memory, std::vector<std::vector<double>> chunks,
+                     const VoteOptions& options) {
+  for (std::vector<double>& layer : chunks) standardise(layer, spread_of(layer));
+  return weighted_votes(ChunkSlots(memory.layout().K, memory.updates() - 1), std::move(chunks), options);
+}
+
+}  // namespace mplus::memory
