@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "mplus/memory/resident_store.h"
 #include "mplus/model/scouts.h"
 
 namespace mplus::model {
@@ -18,7 +19,7 @@ kernels::RowBlock block_of(const memory::RowsView& rows, const memory::Layout& l
   return {{rows.k, layout.dtype, {slots, layout.kv}}, {rows.v, layout.dtype, {slots, layout.kv}}};
 }
 
-// Rows that are kept in few bits get their values back first.
+// Rows of different formats: all of them as values.
 void append_expanded(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
                      std::span<const memory::RecalledRow> rows) {
   const std::int64_t kv = memory.layout().kv;
@@ -31,19 +32,25 @@ void append_expanded(Workspace& w, const memory::Memory& memory, std::int64_t la
 
 void append_recalled(Workspace& w, const memory::Memory& memory, std::int64_t layer, kernels::KvCache& cache,
                      std::span<const memory::RecalledRow> rows) {
+  if (rows.empty()) return;
   const auto& segments = memory.long_term().segments();
-  if (std::any_of(rows.begin(), rows.end(), [&](const memory::RecalledRow& row) {
-        return segments[row.id.segment].segment->format() != RowFormat::plain;
-      }))
+  const auto format_of = [&](const memory::RecalledRow& row) {
+    return segments[row.id.segment].segment->format();
+  };
+  if (std::any_of(rows.begin(), rows.end(),
+                  [&](const memory::RecalledRow& row) { return format_of(row) != format_of(rows.front()); }))
     return append_expanded(w, memory, layer, cache, rows);
-  w.blocks.assign(memory.long_term().segments().size(), {});
+  w.blocks.assign(segments.size(), {});
   w.places.clear();
   for (const memory::RecalledRow& row : rows) {
-    const memory::RowsView view = memory.long_term().rows_of(layer, row.id);
-    w.blocks[row.id.segment] = block_of(view, memory.layout(), view.n);
+    kernels::RowBlock& block = w.blocks[row.id.segment];
+    if (block.k.empty()) {
+      block = memory::columns_of(memory.long_term().rows_of(layer, row.id), memory.layout());
+      block = segments[row.id.segment].segment->resident_columns(layer).near(w.queue(), block);
+    }
     w.places.push_back({row.id.segment, row.id.row});
   }
-  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {w.blocks, w.places}, w.rope());
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), kernels::RowGather{w.blocks, w.places}, w.rope());
 }
 
 // Those of a layer's slots that were born so; all of them without a list.
@@ -54,12 +61,15 @@ void append_slots(Workspace& w, const memory::Memory& memory, std::int64_t layer
   if (!w.queue().device().is_cpu() && memory.resident(layer).bring(w.queue(), memory.layout(), rows))
     block = memory.resident(layer).block();
   if (!births && !rows.slots) return append_rows(w, cache, block.k.rows(0, rows.n), block.v.rows(0, rows.n));
-  std::unordered_set<std::int64_t> seen;
-  if (births) seen.insert(births->begin(), births->end());
-  w.places.clear();
-  for (std::int64_t row = 0; row < rows.n; ++row)
-    if (!births || seen.contains(rows.birth[row])) w.places.push_back({0, rows.slot(row)});
-  kernels::gather_rows(w.queue(), cache, w.kv_shape(), {{&block, 1}, w.places}, w.rope());
+  std::span<const std::int32_t> numbers(rows.slots, static_cast<std::size_t>(rows.n));
+  if (births) {
+    const std::unordered_set<std::int64_t> seen(births->begin(), births->end());
+    w.slots.clear();
+    for (std::int64_t row = 0; row < rows.n; ++row)
+      if (seen.contains(rows.birth[row])) w.slots.push_back(static_cast<std::int32_t>(rows.slot(row)));
+    numbers = w.slots;
+  }
+  kernels::gather_rows(w.queue(), cache, w.kv_shape(), kernels::NumberedRows{block, numbers}, w.rope());
 }
 
 void append_bos(Workspace& w, kernels::KvCache& cache, std::int64_t l, Adapter adapter) {
@@ -77,11 +87,6 @@ bool fill_front(Workspace& w, const ReadItem& item, std::int64_t l, Adapter adap
   append_recalled(w, *item.memory, l, cache, item.cache->recalled(l));
   cache.rows = rows;
   return true;
-}
-
-kernels::RowBlock rows_of(const memory::WindowRows& window, std::int64_t l, const kernels::KvShape& shape) {
-  const std::int64_t n = window.size(), kv = shape.groups * shape.head_size;
-  return {{window.k(l), window.dtype(), {n, kv}}, {window.v(l), window.dtype(), {n, kv}}};
 }
 
 }  // namespace
@@ -109,7 +114,7 @@ void assemble(Workspace& w, const ReadItem& item, std::int64_t l, const memory::
     append_slots(w, memory, l, cache, item.scout ? std::nullopt : item.cache->seen(l));
   }
   if (item.window) {
-    const kernels::RowBlock rows = rows_of(*item.window, l, w.kv_shape());
+    const kernels::RowBlock rows = item.window->near(w.queue(), l);
     append_rows(w, cache, rows.k, rows.v);
   }
 }

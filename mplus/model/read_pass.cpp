@@ -10,6 +10,7 @@
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/parallel.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/kernels/tokens.h"
 #include "mplus/kernels/transfer.h"
 #include "mplus/model/assemble.h"
 #include "mplus/model/scouts.h"
@@ -39,18 +40,18 @@ std::int64_t prefix_rows(const ReadItem& item) {
 // The window that gets the item's tokens; null: none does.
 memory::WindowRows* window_of(const ReadItem& item) { return item.scout ? nullptr : item.window; }
 
-// The tokens' own keys and values, in the precision the window keeps.
-void append_tokens(Workspace& w, const Activations& a, const Share& s, std::int64_t l) {
-  const ConstTensor k = a.k.rows(s.at, s.T), v = a.v.rows(s.at, s.T);
-  kernels::KvCache& cache = s.item->cache->layer(l);
-  const memory::WindowRows* window = window_of(*s.item);
-  if (!window) return append_rows(w, cache, k, v);
-  const RowTensors kept{.k = w.outgoing.piece(window->dtype(), {s.T, k.size(1)}),
-                        .v = w.outgoing.piece(window->dtype(), {s.T, v.size(1)})};
-  kernels::copy(w.queue(), kept.k, k);
-  kernels::copy(w.queue(), kept.v, v);
-  append_rows(w, cache, kept.k, kept.v);
-  w.kept.push_back(kept);
+// The tokens' own keys and values, in the precision the window keeps, and their queries.
+kernels::TokenRows tokens_of(Workspace& w, const Activations& a, const Share& s, std::int64_t l) {
+  kernels::TokenRows rows{.cache = s.item->cache->layer(l),
+                          .q = a.q.rows(s.at, s.T),
+                          .k = a.k.rows(s.at, s.T),
+                          .v = a.v.rows(s.at, s.T)};
+  if (const memory::WindowRows* window = window_of(*s.item)) {
+    rows.kept_k = w.outgoing.piece(window->dtype(), {s.T, rows.k.size(1)});
+    rows.kept_v = w.outgoing.piece(window->dtype(), {s.T, rows.v.size(1)});
+    w.kept.push_back({.k = rows.kept_k, .v = rows.kept_v});
+  }
+  return rows;
 }
 
 void tap_attention(Workspace& w, const Activations& a, const Share& s, std::int64_t l) {
@@ -66,31 +67,38 @@ void tap_attention(Workspace& w, const Activations& a, const Share& s, std::int6
   taps->attention(l, kernels::to_host(w.queue(), weights), n, cache.rows);
 }
 
-// Everything but attention itself: what the share's queries attend to, and where the result goes.
-kernels::AttendItem prepare_attention(Workspace& w, const Activations& a, const Share& s, std::int64_t l,
-                                      Adapter adapter) {
+// What stands in front of the share's tokens, and what its scouts ask.
+void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int64_t l, Adapter adapter) {
   const ReadItem& item = *s.item;
   const bool tapped = item.taps && item.taps->queries;
   const bool recalls = !item.cache->assembled() && item.recall && item.recall->wants_queries();
   memory::LayerQueries queries;
-  if (tapped || (recalls && !item.scout)) queries = ask_now(w, a, s, l);
+  const bool attention = tapped || (recalls && item.recall->wants_attention());
+  if (tapped || (recalls && !item.scout))
+    queries = ask_now(w, a, s, l, attention ? Asked::retriever_and_attention : Asked::retriever);
   if (tapped) item.taps->queries(l, queries);
   if (item.scout) w.scouts.push_back(ask(w, w.outgoing, a, s, l, Asked::retriever));
   if (!item.cache->assembled()) assemble(w, item, l, queries, adapter);
-  append_tokens(w, a, s, l);
-  const kernels::KvCache& cache = item.cache->layer(l);
-  const Tensor q = a.q.rows(s.at, s.T), o = a.o.rows(s.at, s.T);
-  kernels::rope(w.queue(), q, w.rope(), cache.rows - s.T);
-  tap_attention(w, a, s, l);
-  // Scouts look at what stands behind the room in front.
-  const std::int64_t front = item.scout ? item.cache->front_rows(l) : 0;
-  return {.out = o, .q = q, .cache = kernels::behind(cache, front)};
 }
 
 void attend_shares(Workspace& w, const Activations& a, std::span<const Share> shares, std::int64_t l,
                    Adapter adapter) {
   w.attend_items.clear();
-  for (const Share& s : shares) w.attend_items.push_back(prepare_attention(w, a, s, l, adapter));
+  w.token_rows.clear();
+  for (const Share& s : shares) {
+    prepare_cache(w, a, s, l, adapter);
+    w.token_rows.push_back(tokens_of(w, a, s, l));
+  }
+  kernels::append_tokens(w.queue(), w.token_rows, w.kv_shape(), w.rope());
+  for (const Share& s : shares) {
+    kernels::KvCache& cache = s.item->cache->layer(l);
+    cache.rows += s.T;
+    tap_attention(w, a, s, l);
+    // Scouts look at what stands behind the room in front.
+    const std::int64_t front = s.item->scout ? s.item->cache->front_rows(l) : 0;
+    w.attend_items.push_back(
+        {.out = a.o.rows(s.at, s.T), .q = a.q.rows(s.at, s.T), .cache = kernels::behind(cache, front)});
+  }
   kernels::attend(w.queue(), w.attend_items, w.kv_shape());
   for (const Share& s : shares)
     if (s.item->scout) s.item->cache->layer(l).rows -= s.T;
@@ -100,28 +108,53 @@ std::int64_t first_with_logits(const Share& s) {
   return s.item->scout ? s.T : std::max<std::int64_t>(0, s.item->logits_from);
 }
 
-void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, const LogitsSink& sink) {
-  const io::ModelConfig& c = w.weights().config;
-  struct Wanted {
+struct WantedLogits {
+  struct Place {
     std::size_t item;
     std::int64_t token;
   };
-  Wanted wanted[Workspace::kLogitRows];
-  const Tensor normed = w.rows(Workspace::kLogitRows).xn;
-  std::int64_t n = 0;
-  const auto flush = [&] {
-    w.logits.begin(w.queue(), w.host_pool,
-                   kernels::Outgoing::piece_bytes(DType::f32, Workspace::kLogitRows * c.vocab));
-    const Tensor logits = w.logits.piece(DType::f32, {n, c.vocab});
-    kernels::linear(w.queue(), logits, normed.rows(0, n), w.weights().head);
-    require_finite(w, -1, "logits", logits);
-    w.logits.bring(w.queue());
-    end_checks(w);
-    w.queue().wait();
-    const ConstTensor rows = w.logits.on_host(logits);
-    for (std::int64_t i = 0; i < n; ++i)
-      sink(wanted[i].item, wanted[i].token,
+  Place list[Workspace::kLogitRows];
+  std::int64_t count = 0;
+};
+
+// Where the item asks for the best token alone, its logits stay where they are.
+void hand_out(Workspace& w, const Tensor& normed, std::span<const Share> shares, const WantedLogits& wanted,
+              const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  const std::int64_t n = wanted.count;
+  const auto best_of = [&](std::int64_t i) {
+    const auto& [item, token] = wanted.list[i];
+    return token + 1 == shares[item].T ? shares[item].item->best : nullptr;
+  };
+  w.logits.begin(w.queue(), w.host_pool,
+                 kernels::Outgoing::piece_bytes(DType::f32, Workspace::kLogitRows * c.vocab));
+  w.best.begin(w.queue(), w.host_pool, kernels::Outgoing::piece_bytes(DType::i64, Workspace::kLogitRows));
+  const Tensor logits = w.logits.piece(DType::f32, {n, c.vocab}), best = w.best.piece(DType::i64, {n});
+  kernels::linear(w.queue(), logits, normed.rows(0, n), w.weights().head);
+  require_finite(w, -1, "logits", logits);
+  std::int64_t bests = 0;
+  for (std::int64_t i = 0; i < n; ++i) bests += best_of(i) != nullptr ? 1 : 0;
+  if (bests > 0) kernels::largest(w.queue(), best, logits);
+  if (bests > 0) w.best.bring(w.queue());
+  if (bests < n) w.logits.bring(w.queue());
+  end_checks(w);
+  w.queue().wait();
+  const ConstTensor rows = w.logits.on_host(logits), ids = w.best.on_host(best);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (TokenId* to = best_of(i)) *to = static_cast<TokenId>(ids.on_host<std::int64_t>()[i]);
+    else
+      sink(wanted.list[i].item, wanted.list[i].token,
            {rows.row(i).on_host<float>(), static_cast<std::size_t>(c.vocab)});
+  }
+}
+
+void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, const LogitsSink& sink) {
+  const io::ModelConfig& c = w.weights().config;
+  WantedLogits wanted;
+  const Tensor normed = w.rows(Workspace::kLogitRows).xn;
+  std::int64_t& n = wanted.count;
+  const auto flush = [&] {
+    hand_out(w, normed, shares, wanted, sink);
     n = 0;
   };
   for (const Share& s : shares)  // of all, before anybody gets any
@@ -131,7 +164,7 @@ void emit_logits(Workspace& w, ConstTensor x, std::span<const Share> shares, con
     for (std::int64_t t = first_with_logits(shares[i]); t < shares[i].T; ++t) {
       kernels::rms_norm(w.queue(), normed.rows(n, 1), x.rows(shares[i].at + t, 1), w.weights().final_norm,
                         c.norm_epsilon);
-      wanted[n++] = {i, t};
+      wanted.list[n++] = {i, t};
       if (n == Workspace::kLogitRows) flush();
     }
   }
@@ -150,6 +183,7 @@ std::size_t outgoing_bytes(const Workspace& w, const Share& s) {
 
 void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
   begin_checks(w);
+  if (w.outgoing.device_memory().use_count() > 2) w.outgoing = {};  // somebody still looks at the last pass's
   w.reserve(std::max(rows, Workspace::kLogitRows));
   w.kept.clear();
   w.scouts.clear();
@@ -193,11 +227,27 @@ void hand_over(Workspace& w, std::span<const Share> shares) {
       window_of(*s.item)->append(l, w.outgoing.on_host(rows.k), w.outgoing.on_host(rows.v));
     }
   });
-  for (std::int64_t l = 0; l < layers; ++l) {
+  std::int64_t asked = 0;
+  for (const ScoutTensors& scout : w.scouts) asked += scout.retriever.elements();
+  for (const Share& s : shares) {
+    if (!scouting(s)) continue;
+    s.item->scout->begin(w.weights());
+    s.item->scout->on_device = w.outgoing.device_memory();
+  }
+  kernels::parallel(w.queue(), asking > 0 ? layers : 0, asked, [&](std::int64_t l, int) {
     std::size_t at = static_cast<std::size_t>(l) * asking;
     for (const Share& s : shares)
       if (scouting(s)) s.item->scout->keep(l, on_host(w, w.outgoing, w.scouts[at++]), w.weights());
-  }
+  });
+}
+
+// Prompts are computed in one way, whatever stands beside them; short ones in another where that is faster,
+// and tokens that are alone in a pass in the most exact one.
+kernels::Rows kind_of(Workspace& w, std::span<const Share> shares) {
+  std::int64_t longest = 0;
+  for (const Share& s : shares) longest = std::max(longest, s.T);
+  if (longest <= 1) return kernels::Rows::few;
+  return longest <= w.short_rows() ? kernels::Rows::some : kernels::Rows::batched;
 }
 
 }  // namespace
@@ -208,10 +258,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
   const std::span<const Share> shares = stack_rows(w, batch, rows);
   if (rows == 0) return;
   prepare(w, shares, rows);
-  // Prompts are computed in one way, whatever stands beside them; tokens that are alone in a pass in the most
-  // exact one.
-  const bool prompts = std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.T > 1; });
-  const PassKind kind{adapter, prompts ? kernels::Rows::batched : kernels::Rows::few};
+  const PassKind kind{adapter, kind_of(w, shares)};
   const bool all_scout =
       std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scout != nullptr; });
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,11 +32,14 @@ struct ReadTaps {
 // The scouts' states in every layer, those of attention aside, read over [bos | short-term | window | tokens]
 // without long-term rows.
 struct ScoutStates {
+  void begin(const Weights& weights);
+  // Of a layer; side by side with others.
   void keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights);
 
   std::vector<AlignedVector<float>> retriever;  // [L] of [T, d_r], empty in a layer without a retriever
   std::vector<AlignedVector<float>> pool;       // [L] of [T], empty where the weights bring none
-  std::vector<memory::LayerQueries> layers;     // views of the above
+  std::vector<memory::LayerQueries> layers;     // views of the above, and of
+  std::shared_ptr<const void> on_device;        // what the pass left on its device
 };
 
 struct ReadItem {
@@ -47,6 +51,9 @@ struct ReadItem {
   std::int64_t scouts_begin = 0;           // tokens[begin, end) are the ones that ask
   std::int64_t scouts_end = 0;
   std::int64_t logits_from = 0;  // rows below are not turned into logits
+  // Not null: instead of the last token's logits the most likely token to follow comes here; ties go to the
+  // lower id.
+  TokenId* best = nullptr;
   const ReadTaps* taps = nullptr;
   StopFlag stop = nullptr;  // before every layer; throws cancelled, and the window is as it was
   // Not null: only asks, and its scouts' states come here. Nothing is recalled, no logits come, memory and

@@ -48,22 +48,29 @@ memory::LayerQueries on_host(const Workspace& w, const kernels::Outgoing& room, 
           .attention = values(asked.attention),
           .pool = values(asked.pool),
           .heads = c.heads,
-          .head_size = c.head_size};
+          .head_size = c.head_size,
+          .there = room.is_copied() ? ConstTensor(asked.retriever) : ConstTensor()};
 }
 
-memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t l) {
-  w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item), Asked::retriever_and_attention));
-  const ScoutTensors asked = ask(w, w.asked, a, s, l, Asked::retriever_and_attention);
+memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t l,
+                             Asked what) {
+  w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item), what));
+  const ScoutTensors asked = ask(w, w.asked, a, s, l, what);
   w.asked.bring(w.queue());
   end_checks(w);
   w.queue().wait();
   return on_host(w, w.asked, asked);
 }
 
-void ScoutStates::keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights) {
-  const auto count = static_cast<std::size_t>(weights.config.layers), l = static_cast<std::size_t>(layer);
+void ScoutStates::begin(const Weights& weights) {
+  const auto count = static_cast<std::size_t>(weights.config.layers);
   for (auto* states : {&retriever, &pool}) states->resize(count);
   layers.resize(count);
+  on_device.reset();
+}
+
+void ScoutStates::keep(std::int64_t layer, const memory::LayerQueries& queries, const Weights& weights) {
+  const auto l = static_cast<std::size_t>(layer);
   const auto copy = [&](AlignedVector<float>& to, const float* from, std::int64_t size) -> const float* {
     if (!from) return nullptr;
     to.assign(from, from + queries.T * size);

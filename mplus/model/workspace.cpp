@@ -74,6 +74,8 @@ Tensor Workspace::low(std::size_t projection, std::int64_t n) const {
 
 DType Workspace::cache_type() const { return queue_->backend().cache_type(queue_->numerics()); }
 
+std::int64_t Workspace::short_rows() const { return queue_->backend().short_rows(queue_->numerics()); }
+
 kernels::KvCache Workspace::chunk_cache(std::int64_t rows) {
   const kernels::KvShape shape = kv_shape();
   const std::int64_t elements = shape.groups * rows * shape.head_size;

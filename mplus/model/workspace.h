@@ -15,6 +15,7 @@
 #include "mplus/kernels/outgoing.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
+#include "mplus/kernels/tokens.h"
 #include "mplus/model/weights.h"
 
 namespace mplus::model {
@@ -80,7 +81,8 @@ class Workspace {
   Activations rows(std::int64_t n) const;                    // of the first n ≤ reserved
   Tensor low(std::size_t projection, std::int64_t n) const;  // [n, r], inside its adapter
   Tensor query_hidden(std::int64_t n) const { return all_.query_hidden.rows(0, n); }
-  DType cache_type() const;                         // of attention caches on the queue's device
+  DType cache_type() const;         // of attention caches on the queue's device
+  std::int64_t short_rows() const;  // prompts of up to so many tokens have a way of their own; 0: none
   kernels::KvCache chunk_cache(std::int64_t rows);  // one session's, of one layer, in a write pass
 
   // k and v of a layer's bos vector under an adapter, [1, kv] each; position 0, so RoPE leaves them alone.
@@ -96,17 +98,19 @@ class Workspace {
   std::vector<kernels::Note> notes;  // of one require_finite
 
   // What read passes give to the host: at their end, with what lies there for which layer and share, in that
-  // order; in the middle; and logits.
+  // order; in the middle; logits, and the best of them.
   kernels::HostPool host_pool;
-  kernels::Outgoing outgoing, asked, logits;
+  kernels::Outgoing outgoing, asked, logits, best;
   std::vector<ScoutTensors> scouts;
   std::vector<RowTensors> kept;  // of tokens, in the window's precision
 
   // What a read gathers of a memory.
   std::vector<kernels::RowBlock> blocks;
   std::vector<kernels::RowPlace> places;
+  std::vector<std::int32_t> slots;
   AlignedVector<float> expanded;  // keys, then values, of rows that are kept in few bits
   std::vector<ReadShare> read_shares;
+  std::vector<kernels::TokenRows> token_rows;
   std::vector<kernels::AttendItem> attend_items;
 
   static constexpr std::int64_t kLogitRows = 16;

@@ -157,6 +157,8 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
                   reading_.has_next() ? engine_.recall_policy().no_answer : "", quotes);
   const std::unique_ptr<Constraint> constraint = options_.constraint ? options_.constraint() : nullptr;
+  // Then logits need not come out of the pass.
+  const bool best_alone = options_.sampling.takes_the_best() && !constraint && !options_.chances;
   std::vector<io::TokenId> recent = unread_;
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
   answer_.tokens.reserve(expected);
@@ -171,9 +173,11 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
       break;
     }
     if (constraint) apply(*constraint, engine_, next_);
-    token.id = sampler.pick(
-        next_, {std::span(recent).last(std::min(recent.size(), kPenaltyTokens)), std::span(answer_.tokens)},
-        static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(session_.turns_));
+    const std::span<const io::TokenId> said = std::span(recent).last(std::min(recent.size(), kPenaltyTokens));
+    token.id = n > 0 && best_alone
+                   ? best_
+                   : sampler.pick(next_, {said, std::span(answer_.tokens)}, static_cast<std::uint32_t>(n),
+                                  static_cast<std::uint32_t>(session_.turns_));
     if (engine_.is_end(token.id)) {
       answer_.reason = StopReason::end_of_text;
       break;
@@ -187,7 +191,8 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
     push_token(token);
     if (spills && !text.stands()) answer_.reason = StopReason::cancelled;  // there is no way back
     if (text.is_none() || answer_.reason != StopReason::max_tokens || n + 1 == options_.max_tokens) break;
-    const bool read = co_await Offer{read_token(token.id, spills), OnStop::report};
+    const bool read =
+        co_await Offer{read_token(token.id, spills, best_alone ? &best_ : nullptr), OnStop::report};
     if (!read) {
       answer_.reason = StopReason::cancelled;
       break;
@@ -237,9 +242,9 @@ void Answering::push_token(WindowToken& token) {
   ++token.index;
 }
 
-Work& Answering::read_token(io::TokenId id, bool memory_changed) {
+Work& Answering::read_token(io::TokenId id, bool memory_changed, io::TokenId* best) {
   if (memory_changed) reading_.memory_changed();
-  return reading_.step(id, keep_logits_);
+  return reading_.step(id, keep_logits_, best);
 }
 
 Steps<> Answering::take_tokens() {

@@ -44,7 +44,7 @@ class Answering {
   void push_token(WindowToken& token);
   bool is_full() const;
   Steps<> make_room();
-  Work& read_token(io::TokenId id, bool memory_changed);
+  Work& read_token(io::TokenId id, bool memory_changed, io::TokenId* best = nullptr);
 
   Session& session_;
   Engine& engine_;
@@ -57,7 +57,8 @@ class Answering {
   Reading reading_;
   Answer answer_;
   std::vector<io::TokenId> unread_;
-  std::vector<float> next_;  // [V] logits of the token to come
+  std::vector<float> next_;  // [V] logits of the token to come, or
+  io::TokenId best_ = 0;     // that token, where nothing else is asked for
   TokenLogits keep_logits_;
 };
 

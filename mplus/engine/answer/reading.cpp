@@ -192,10 +192,11 @@ void Reading::note_recalled() {
     }
 }
 
-Work& Reading::step(io::TokenId token, const TokenLogits& sink) {
+Work& Reading::step(io::TokenId token, const TokenLogits& sink, io::TokenId* best) {
   decoding_ = token;
   auto& decode = std::get<Decode>(decode_);
   decode.item = item({&decoding_, 1});
+  decode.item.best = best;
   decode.logits = &sink;
   return decode_;
 }

@@ -34,7 +34,9 @@ class Reading {
   // Reads the prompt, block by block. `expected` more tokens will follow: room is made for them now. The
   // sink, which must outlive the read, gets logits from token `logits_from` on.
   Steps<> prefill(Prompt prompt, std::int64_t expected, std::int64_t logits_from, const TokenLogits& sink);
-  Work& step(io::TokenId token, const TokenLogits& sink);  // to be done before the next call
+  // To be done before the next call. `best`: gets the most likely token to follow, instead of the sink its
+  // logits; null: it does not.
+  Work& step(io::TokenId token, const TokenLogits& sink, io::TokenId* best);
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();

@@ -60,7 +60,7 @@ void Sampler::penalise(const Said& said) {
 io::TokenId Sampler::pick(std::span<const float> logits, const Said& said, std::uint32_t step,
                           std::uint32_t part) {
   MPLUS_CHECK(!logits.empty(), "no logits");
-  if (options_.temperature == 0 && options_.leaves_logits_alone()) return greedy(logits);
+  if (options_.takes_the_best()) return greedy(logits);
   candidates_.resize(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     // NaN has no place in an order, which sorting needs: it is never the best.

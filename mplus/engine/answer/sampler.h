@@ -27,6 +27,8 @@ struct SamplingOptions {
     return repetition_penalty == 1.0f && frequency_penalty == 0.0f && presence_penalty == 0.0f &&
            bias.empty();
   }
+  // The most likely token, whatever was said before.
+  bool takes_the_best() const { return temperature == 0 && leaves_logits_alone(); }
 };
 
 void check(const SamplingOptions& options);  // throws invalid_argument naming the field

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/memory/resident_store.h"
 
 namespace mplus::engine {
 namespace {
@@ -59,12 +60,13 @@ void Runner::step(std::span<WorkItem> items) {
     else writes_.push_back(&item);
   }
   // Those that read a memory in one pass, those of the plain model in another; tokens before prompts, so that
-  // all of them are in the first.
+  // all of them are in the first; short prompts, which are computed in another way, behind the others.
   const auto has_memory = [](const WorkItem* item) { return read_of(*item->work)->memory != nullptr; };
   const auto is_token = [](const WorkItem* item) { return std::holds_alternative<Decode>(*item->work); };
   const auto plain = std::partition(reads_.begin(), reads_.end(), has_memory);
-  std::partition(reads_.begin(), plain, is_token);
-  std::partition(plain, reads_.end(), is_token);
+  const auto is_long = [&](const WorkItem* item) { return !is_short(*item); };
+  std::partition(std::partition(reads_.begin(), plain, is_token), plain, is_long);
+  std::partition(std::partition(plain, reads_.end(), is_token), reads_.end(), is_long);
   read_in_passes({reads_.begin(), plain});
   read_in_passes({plain, reads_.end()});
   if (!writes_.empty()) write(writes_);
@@ -81,12 +83,21 @@ void Runner::finish(std::span<Work> works) {
   }
 }
 
+bool Runner::is_short(const WorkItem& item) const {
+  return std::ssize(read_of(*item.work)->tokens) <= workspace_.short_rows();
+}
+
+// How a prompt is computed follows from its own length: short ones and others are not in the same pass.
 void Runner::read_in_passes(std::span<WorkItem* const> items) {
   while (!items.empty()) {
     std::size_t count = 0;
+    bool with_long = false;
     for (std::int64_t rows = 0; count < items.size(); ++count) {
-      rows += std::ssize(read_of(*items[count]->work)->tokens);
+      const std::int64_t T = std::ssize(read_of(*items[count]->work)->tokens);
+      rows += T;
       if (count > 0 && rows > kReadRowsTogether) break;
+      if (T > 1 && with_long && is_short(*items[count])) break;
+      with_long = with_long || !is_short(*items[count]);
     }
     read(items.first(count));
     items = items.subspan(count);
@@ -127,6 +138,15 @@ void Runner::read(std::span<WorkItem* const> items) {
     if (const auto* asks = std::get_if<Scout>(items[i]->work))
       plan(*items[i], *asks, scouts_[scout++].layers);
     else items[i]->result.done = true;
+    if (const auto* prompt = std::get_if<Prefill>(items[i]->work)) bring_store(*prompt);
+  }
+}
+
+void Runner::bring_store(const Prefill& prompt) {
+  if (prompt.first_token > 0 || !prompt.item.memory || !prompt.item.recall) return;
+  try {
+    memory::bring_long_term(queue_, *prompt.item.memory, options_.store_bytes);
+  } catch (const Error&) {  // damaged rows: who recalls them is told
   }
 }
 

@@ -29,6 +29,9 @@ struct RunnerOptions {
   // write pass goes on in a step then; writes that come meanwhile begin together after it.
   std::int64_t write_layers = 0;
   std::int64_t prompt_tokens = 256;  // of one session that are read in one step, at most
+  // Of the long-term rows of a session that reads: brought to the device by one read, so that the next ones
+  // recall from there.
+  std::size_t store_bytes = std::size_t{64} << 20;
 };
 
 class Runner {
@@ -43,6 +46,7 @@ class Runner {
   void set_write_layers(std::int64_t layers) { options_.write_layers = layers; }
   void set_prompt_tokens(std::int64_t tokens) { options_.prompt_tokens = tokens; }
   std::int64_t prompt_tokens() const { return options_.prompt_tokens; }
+  void set_store_bytes(std::size_t size_bytes) { options_.store_bytes = size_bytes; }
 
   std::int64_t read_passes() const { return read_passes_; }  // so far
 
@@ -51,9 +55,11 @@ class Runner {
   kernels::Queue& queue() { return queue_; }
 
  private:
+  bool is_short(const WorkItem& item) const;              // its prompt (model::Workspace::short_rows)
   void read_in_passes(std::span<WorkItem* const> items);  // of one adapter
   void read(std::span<WorkItem* const> items);            // in one pass
   void plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states);
+  void bring_store(const Prefill& prompt);
   void write(std::span<WorkItem* const> items);
   void begin_writes(std::span<WorkItem* const> items);
   void advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
