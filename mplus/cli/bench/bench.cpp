@@ -1,7 +1,11 @@
 // mplus bench: how fast it is here, beside what this machine can do.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "mplus/cli/bench/machine.h"
+#include "mplus/cli/bench/questions.h"
 #include "mplus/cli/bench/together.h"
 #include "mplus/cli/bench/work.h"
 #include "mplus/cli/bench/writing.h"
@@ -11,6 +15,8 @@
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/report_output.h"
 #include "mplus/engine/locate.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/memory/resident_store.h"
 
 namespace mplus::cli {
 namespace {
@@ -25,6 +31,7 @@ struct BenchOptions {
   std::int64_t store_blocks = 1;
   std::int64_t question_tokens = 32;
   std::int64_t long_tokens = 0;
+  std::int64_t full_rows = 0;
   int repetitions = 3;
   int sessions = 8;
   bool json = false;
@@ -106,6 +113,59 @@ class Bench {
     add("recall", "Mrow/s",
         {cells / seconds.median / 1e6, cells / seconds.most / 1e6, cells / seconds.least / 1e6},
         bandwidth_ / static_cast<double>(layout.key_bytes(layout.long_term)) / 1e6);
+    if (options_.full_rows > 0) run_full();
+  }
+
+  // Over a full memory, its store in host memory and, where passes run elsewhere, there.
+  void run_full() {
+    const std::int64_t window = engine_->window_tokens();
+    FullMemory full = full_memory(engine_->layout(), options_.full_rows, window, engine_->queue().pool());
+    const bool device = !engine_->device().is_cpu();
+    engine_->runner().set_store_bytes(0);
+    run_questions(full, device ? "store on the host" : "full memory");
+    if (!device) return;
+    const double seconds = seconds_of([&] {
+      memory::bring_long_term(engine_->queue(), full.memory, std::numeric_limits<std::size_t>::max());
+      engine_->queue().wait();
+    });
+    add("the store to the device", "ms", {1e3 * seconds, 1e3 * seconds, 1e3 * seconds}, 0);
+    run_questions(full, "store on the device");
+    add("decode, full memory", "tok/s",
+        decode_over(*engine_, full, options_.decode_tokens, options_.repetitions),
+        bandwidth_ / (cost_.weight_bytes + cache_bytes(0)));
+  }
+
+  void run_questions(FullMemory& full, const char* where) {
+    for (const std::int64_t tokens : {options_.question_tokens, kLongQuestion})
+      for (const RecallRule rule : {RecallRule::per_layer, RecallRule::consensus}) {
+        const FirstToken found = first_token(*engine_, full, tokens, rule, options_.repetitions);
+        const bool vote = rule == RecallRule::consensus;
+        const std::string name = fmt::format("{} tokens, {}, {}", tokens, recall_rule_name(rule), where);
+        add(name, "ms", in_milliseconds(found.whole), 1e3 * question_limit(tokens, vote));
+        if (vote) add("  its scout", "ms", in_milliseconds(found.scout), 0);
+        if (vote) add("  its scores and votes", "ms", in_milliseconds(found.plan), 0);
+        if (vote) add("  its read", "ms", in_milliseconds(found.read), 0);
+      }
+  }
+
+  // Of the rows that a token attends to, behind `tokens` more than the window.
+  double cache_bytes(std::int64_t tokens) const {
+    const memory::Layout& layout = engine_->layout();
+    kernels::Queue& queue = engine_->queue();
+    const DType type = queue.backend().cache_type(queue.numerics());
+    const std::int64_t rows = layout.N + layout.K0 + engine_->window_tokens() + tokens;
+    return static_cast<double>(row_bytes(type, layout.remembering_layers() * rows * layout.kv * 2));
+  }
+
+  // Seconds to read weights, rows and retriever keys once, or to multiply, whichever is longer; for a vote
+  // the pass of the scouts, too.
+  double question_limit(std::int64_t tokens, bool vote) const {
+    const memory::Layout& layout = engine_->layout();
+    const double passes = vote ? 2 : 1;
+    const auto keys = static_cast<double>(options_.full_rows * layout.remembering_layers()) *
+                      static_cast<double>(layout.key_bytes(layout.long_term));
+    const double moved = passes * (cost_.weight_bytes + cache_bytes(tokens)) + keys;
+    return std::max(moved / bandwidth_, passes * static_cast<double>(tokens) * cost_.read_flop / gemm_);
   }
 
   void run_long_write() {
@@ -140,9 +200,12 @@ class Bench {
     Json row{
         {"work", name}, {"unit", unit}, {"median", rate.median}, {"least", rate.least}, {"most", rate.most}};
     row["limit"] = limit > 0 ? Json(limit) : Json();
-    row["share_of_limit"] = limit > 0 ? Json(rate.median / limit) : Json();
+    const bool time = std::string_view(unit) == "ms";
+    row["share_of_limit"] = limit > 0 ? Json(time ? limit / rate.median : rate.median / limit) : Json();
     results_.push_back(std::move(row));
   }
+
+  static constexpr std::int64_t kLongQuestion = 2048;
 
   const BenchOptions& options_;
   std::unique_ptr<engine::Engine> engine_;
@@ -156,10 +219,10 @@ std::string table(const Json& report) {
                                  report["threads"].get<int>(), report["numerics_id"].get<std::string>(),
                                  report["read_bandwidth_bytes_per_second"].get<double>() / 1e9,
                                  report["gemm_gflops"].get<double>());
-  text += fmt::format("{:30}{:>10}{:>10}{:>10}  {:7}{:>10}{:>8}\n", "", "median", "least", "most", "",
+  text += fmt::format("{:44}{:>10}{:>10}{:>10}  {:7}{:>10}{:>8}\n", "", "median", "least", "most", "",
                       "limit", "share");
   for (const Json& row : report["results"]) {
-    text += fmt::format("{:30}{:10.1f}{:10.1f}{:10.1f}  {:7}", row["work"].get<std::string>(),
+    text += fmt::format("{:44}{:10.1f}{:10.1f}{:10.1f}  {:7}", row["work"].get<std::string>(),
                         row["median"].get<double>(), row["least"].get<double>(), row["most"].get<double>(),
                         row["unit"].get<std::string>());
     text += row["limit"].is_null() ? "\n"
@@ -217,6 +280,13 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(0, 100'000'000).description(""));
+  command
+      ->add_option(
+          "--full-rows", options->full_rows,
+          "a layer of a full memory that questions are asked over, put there without writing; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100'000'000).description(""));
   command->add_option("--sessions", options->sessions, "side by side, in one step of the engine")
       ->type_name("N")
       ->capture_default_str()
@@ -228,7 +298,8 @@ void add_bench(CLI::App& program, Action& chosen) {
   command->footer(
       "Examples:\n"
       "  mplus bench -t 2\n"
-      "  mplus bench --recall-rows 153600 --chunks 100 --json");
+      "  mplus bench --recall-rows 153600 --chunks 100 --json\n"
+      "  mplus bench --device cuda --full-rows 153600");
   command->callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
 }
 
