@@ -1,6 +1,7 @@
 #include "mplus/memory/long_term.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "mplus/core/error.h"
@@ -18,7 +19,8 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 LongTermStore::LongTermStore(const Layout& layout)
     : expiry_(index(layout.layers)),
       alive_(index(layout.layers), 0),
-      next_ordinal_(index(layout.layers), 0) {}
+      next_ordinal_(index(layout.layers), 0),
+      oldest_(index(layout.layers)) {}
 
 void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
   if (most_rows == 0) return;
@@ -47,67 +49,60 @@ std::int64_t LongTermStore::append(std::int64_t layer, std::span<const std::int6
   SegmentUse& last = segments_.back();
   const std::int64_t first = last.used[l];
   last.segment->extend(layer, births);
-  for (const std::int64_t birth : births)
-    if (Expiry{birth, next_ordinal_[l]++} >= expiry_[l]) ++alive_[l];
   last.used[l] += std::ssize(births);
   last.note_births(layer, first);
+  for (const std::int64_t birth : births) {
+    const Expiry row{birth, next_ordinal_[l]++};
+    if (row < expiry_[l]) continue;
+    ++alive_[l];
+    if (oldest_[l]) oldest(layer, 0).add(row);
+  }
   return first;
 }
 
-// At least the n oldest living rows of a layer that holds so many, in any order. They were born just behind
-// the threshold, as a rule within a few times n births of it, and most blocks of rows hold nothing that old.
-std::vector<Expiry> LongTermStore::oldest_rows(std::int64_t layer, std::int64_t n) const {
-  const std::size_t l = index(layer);
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const SegmentUse& use : segments_)
-    for (const std::int64_t birth : use.oldest[l]) first = std::min(first, birth);
-  first = std::max(first, expiry_[l].birth);
-  std::vector<Expiry> oldest;
-  for (std::int64_t span = 2 * n; std::ssize(oldest) < n; span *= 4) {
-    oldest.clear();
-    for (const SegmentUse& use : segments_) {
-      const RowsView rows = use.rows(layer);
-      for (std::size_t block = 0; block < use.oldest[l].size(); ++block) {
-        if (use.oldest[l][block] - first >= span) continue;
-        const auto begin = static_cast<std::int64_t>(block) * SegmentUse::kBirthBlock;
-        const std::int64_t end = std::min(rows.n, begin + SegmentUse::kBirthBlock);
-        for (std::int64_t r = begin; r < end; ++r) {
-          if (rows.birth[r] - first >= span) continue;  // nearly all of them
-          if (const Expiry row{rows.birth[r], use.first_ordinal[l] + r}; row >= expiry_[l])
-            oldest.push_back(row);
-        }
-      }
-    }
-  }
-  return oldest;
+OldestRows& LongTermStore::oldest(std::int64_t layer, std::int64_t n) {
+  std::shared_ptr<OldestRows>& known = oldest_[index(layer)];
+  if (!known) known = std::make_shared<OldestRows>();
+  if (known.use_count() > 1) known = std::make_shared<OldestRows>(*known);
+  if (!known->has(n)) known->find(segments_, layer, expiry_[index(layer)], n);
+  return *known;
 }
 
-void LongTermStore::enforce_capacity(const Layout& layout) {
+void LongTermStore::get_ready(const Layout& layout, std::int64_t layer, std::int64_t n) {
+  const std::int64_t excess = alive_[index(layer)] + n - layout.M;
+  if (excess > 0 && excess < alive_[index(layer)]) oldest(layer, excess + 1);
+}
+
+std::vector<SegmentUse> LongTermStore::enforce_capacity(const Layout& layout) {
   bool expired = false;
   for (std::int64_t layer = 0; layer < layout.layers; ++layer) {
     const std::size_t l = index(layer);
     const std::int64_t excess = alive_[l] - layout.M;
     if (excess <= 0) continue;
-    std::vector<Expiry> order = oldest_rows(layer, excess + 1);
-    std::nth_element(order.begin(), order.begin() + excess, order.end());
-    expiry_[l] = order[index(excess)];
+    expiry_[l] = oldest(layer, excess + 1).drop(excess);
     alive_[l] = layout.M;
     expired = true;
   }
-  if (expired) release_expired_segments();
+  return expired ? release_expired_segments() : std::vector<SegmentUse>();
 }
 
-void LongTermStore::release_expired_segments() {
-  std::erase_if(segments_, [&](const SegmentUse& use) {
+std::vector<SegmentUse> LongTermStore::release_expired_segments() {
+  const auto gone = std::stable_partition(segments_.begin(), segments_.end(), [&](const SegmentUse& use) {
     for (std::size_t l = 0; l < use.used.size(); ++l)
       for (std::int64_t r = 0; r < use.used[l]; ++r)
-        if (alive(static_cast<std::int64_t>(l), use, r)) return false;
-    return true;
+        if (alive(static_cast<std::int64_t>(l), use, r)) return true;
+    return false;
   });
+  std::vector<SegmentUse> released(std::make_move_iterator(gone), std::make_move_iterator(segments_.end()));
+  segments_.erase(gone, segments_.end());
+  return released;
 }
+
+void LongTermStore::renumbered() { std::fill(oldest_.begin(), oldest_.end(), nullptr); }
 
 void LongTermStore::adopt(std::shared_ptr<Segment> segment, const std::vector<std::int64_t>& rows) {
   own_index();
+  renumbered();
   segments_.push_back(
       {.segment = std::move(segment), .used = rows, .first_ordinal = next_ordinal_, .epoch = 0});
   for (std::size_t l = 0; l < rows.size(); ++l) {
@@ -157,6 +152,7 @@ void LongTermStore::replace(std::size_t first, std::size_t count, std::vector<Re
   MPLUS_CHECK(count > 0 && first + count <= segments_.size(), "segments {} + {} of {}", first, count,
               segments_.size());
   own_index();
+  renumbered();
   // Numbered backwards from the end of what was there: no row's number falls, so none of them expires by it.
   std::vector<std::int64_t> end = segments_[first + count - 1].first_ordinal;
   for (std::size_t l = 0; l < end.size(); ++l) end[l] += segments_[first + count - 1].used[l];

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "mplus/kernels/queue.h"
+#include "mplus/memory/oldest_rows.h"
 #include "mplus/memory/rewriting.h"
 #include "mplus/memory/segment.h"
 
@@ -25,13 +25,6 @@ struct RowId {  // a row of one layer's store as it stands now; not kept across 
   friend auto operator<=>(const RowId&, const RowId&) = default;
 };
 
-// The oldest row still there, by birth, then by ordinal (loaded births may collide).
-struct Expiry {
-  std::int64_t birth = std::numeric_limits<std::int64_t>::min();
-  std::int64_t ordinal = 0;
-  friend auto operator<=>(const Expiry&, const Expiry&) = default;
-};
-
 class LongTermStore {
  public:
   explicit LongTermStore(const Layout& layout);
@@ -41,7 +34,11 @@ class LongTermStore {
   // from the row on that append returns.
   void begin_append(const Layout& layout, std::int64_t most_rows);
   std::int64_t append(std::int64_t layer, std::span<const std::int64_t> births);
-  void enforce_capacity(const Layout& layout);  // while a layer holds more than M rows, its oldest goes
+  // While a layer holds more than M rows, its oldest goes. Returns segments that nobody living is in: giving
+  // their memory back takes a while.
+  std::vector<SegmentUse> enforce_capacity(const Layout& layout);
+  // Before n rows come to a layer: finds those that will go. Layers may be asked for side by side.
+  void get_ready(const Layout& layout, std::int64_t layer, std::int64_t n);
 
   void adopt(std::shared_ptr<Segment> segment, const std::vector<std::int64_t>& rows);  // loading
   void set_expiry(std::int64_t layer, Expiry expiry);
@@ -108,8 +105,9 @@ class LongTermStore {
   template <class Touches>
   bool holds(const Layout& layout, const SegmentUse& use, Touches&& touches) const;
   Replacement rewritten(const Layout& layout, const SegmentUse& use, const Rewriting& chunks);
-  std::vector<Expiry> oldest_rows(std::int64_t layer, std::int64_t n) const;
-  void release_expired_segments();
+  OldestRows& oldest(std::int64_t layer, std::int64_t n);  // at least n of them, and no fork's
+  std::vector<SegmentUse> release_expired_segments();
+  void renumbered();  // rows came or got other numbers: what was known of the oldest is not true any more
   void own_index();   // before a write: what forks see stays as it is
   void drop_index();  // where rows got other numbers
 
@@ -120,9 +118,10 @@ class LongTermStore {
   };
 
   std::vector<SegmentUse> segments_;
-  std::vector<Expiry> expiry_;              // [L]
-  std::vector<std::int64_t> alive_;         // [L]
-  std::vector<std::int64_t> next_ordinal_;  // [L]
+  std::vector<Expiry> expiry_;                       // [L]
+  std::vector<std::int64_t> alive_;                  // [L]
+  std::vector<std::int64_t> next_ordinal_;           // [L]
+  std::vector<std::shared_ptr<OldestRows>> oldest_;  // [L]; copied before a change if a fork shares them
   std::shared_ptr<IndexCell> index_ = std::make_shared<IndexCell>();
 };
 

@@ -60,10 +60,10 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops, kernels
   const bool later = std::all_of(layers.begin(), layers.end(), [&](const NewRows& rows) {
     return rows.memory && (!layout_.keep_hidden || rows.hidden_memory);
   });
-  settling_ = std::make_shared<Settling>(
-      layout_, most_drops > 0 ? long_term_.segments().back().segment : nullptr, std::move(changes));
+  const std::shared_ptr<Segment> grown = most_drops > 0 ? long_term_.segments().back().segment : nullptr;
+  settling_ =
+      std::make_shared<Settling>(layout_, grown, std::move(changes), long_term_.enforce_capacity(layout_));
   if (!later) settle(threads);
-  long_term_.enforce_capacity(layout_);
   tail_ = std::make_shared<Tail>(layers, layout_.hidden);
   ++updates_;
 }
@@ -91,6 +91,7 @@ void Memory::get_ready(std::int64_t n, ThreadPool* threads) {
   const auto one_layer = [&](std::int64_t place, int) {
     const std::int64_t l = layout_.remembering.layer(place);
     chosen.drops[static_cast<std::size_t>(l)] = random_drops(l, n);
+    if (layout_.has_long_term()) long_term_.get_ready(layout_, l, drop_count(l, n));
   };
   if (threads) {
     threads->run(layout_.remembering_layers(), one_layer);

@@ -14,6 +14,7 @@ void Settling::finish(ThreadPool* threads) {
   }
   layers_.clear();
   segment_.reset();
+  gone_.clear();
   done_.store(true, std::memory_order_release);
 }
 

@@ -27,9 +27,10 @@ class Settling {
     std::int64_t first = 0;  // where the dropped ones come in the segment
   };
 
-  // `segment`: null where there is no store, or nothing was dropped.
-  Settling(const Layout& layout, std::shared_ptr<Segment> segment, std::vector<Layer> layers)
-      : layout_(layout), segment_(std::move(segment)), layers_(std::move(layers)) {}
+  // `segment`: null where there is no store, or nothing was dropped. `gone`: segments to be given back then.
+  Settling(const Layout& layout, std::shared_ptr<Segment> segment, std::vector<Layer> layers,
+           std::vector<SegmentUse> gone)
+      : layout_(layout), segment_(std::move(segment)), layers_(std::move(layers)), gone_(std::move(gone)) {}
 
   // Threads share the layers. Safe from many threads at once, each with threads of its own or none.
   void finish(ThreadPool* threads);
@@ -40,6 +41,7 @@ class Settling {
   Layout layout_;
   std::shared_ptr<Segment> segment_;
   std::vector<Layer> layers_;
+  std::vector<SegmentUse> gone_;
   std::mutex mutex_;
   std::atomic<bool> done_{false};
 };
