@@ -7,6 +7,7 @@
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/names.h"
@@ -97,6 +98,8 @@ std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const Mem
   options.threads = model.threads;
   options.numerics = model.numerics == "exact" ? kernels::Numerics::exact : kernels::Numerics::fast;
   options.device = device_choice_from_name(model.device).value_or(DeviceChoice());
+  device_budget().limit(bytes_from_text(model.device_memory).value_or(0));
+  host_budget().limit(bytes_from_text(model.host_memory).value_or(0));
   options.memory = memory_form(memory);
   return std::make_unique<engine::Engine>(options);
 }

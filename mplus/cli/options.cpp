@@ -9,6 +9,7 @@
 
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/documents.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/io/text/names.h"
 
 namespace mplus::cli {
@@ -70,6 +71,20 @@ CLI::Option* add_device_option(CLI::App& command, std::string& device) {
       ->capture_default_str();
 }
 
+namespace {
+
+void add_size_option(CLI::App& command, const std::string& name, std::string& size, const std::string& help) {
+  const auto check = [](const std::string& text) {
+    const std::optional<std::size_t> bytes = bytes_from_text(text);
+    return bytes && *bytes > 0
+               ? std::string()
+               : fmt::format("{} is no size; expected something like 22GB or 500M", io::shown(text));
+  };
+  command.add_option(name, size, help)->type_name("SIZE")->check(check, "")->group("Model");
+}
+
+}  // namespace
+
 void add_model_options(CLI::App& command, ModelOptions& options, const std::string& default_delta) {
   const std::string group = "Model";
   command
@@ -89,6 +104,10 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
       ->group(group)
       ->capture_default_str();
   add_device_option(command, options.device)->group(group);
+  add_size_option(command, "--device-memory", options.device_memory,
+                  "the most to take of a CUDA device's memory; default: all that is free");
+  add_size_option(command, "--host-memory", options.host_memory,
+                  "the most that rows of memories may take on the host, those in a session's files aside");
 }
 
 void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {

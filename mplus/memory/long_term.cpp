@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/memory/recall/chunk_index.h"
 
 namespace mplus::memory {
@@ -35,7 +36,10 @@ void LongTermStore::begin_append(const Layout& layout, std::int64_t most_rows) {
       return;
     }
   }
-  SegmentUse fresh{.segment = std::make_shared<Segment>(layout, std::max(kSegmentRows, most_rows)),
+  const std::int64_t capacity = std::max(kSegmentRows, most_rows);
+  host_budget().require(index(layout.remembering_layers() * capacity) *
+                        layout.row_cost_bytes(layout.long_term));
+  SegmentUse fresh{.segment = std::make_shared<Segment>(layout, capacity),
                    .used = std::vector<std::int64_t>(index(layout.layers), 0),
                    .first_ordinal = next_ordinal_,
                    .epoch = 1,

@@ -6,11 +6,14 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/rows.h"
 
 namespace mplus::memory {
 
 Memory::Memory(const Layout& layout, std::uint64_t seed) : layout_(layout), seed_(seed), long_term_(layout) {
+  host_budget().require(static_cast<std::size_t>(layout.remembering_layers() * layout.N) *
+                        layout.row_cost_bytes());
   slots_.reserve(static_cast<std::size_t>(layout.layers));
   for (std::int64_t l = 0; l < layout.layers; ++l)
     slots_.push_back(std::make_shared<Rows>(layout, layout.remembering.contains(l) ? layout.N : 0));
@@ -40,6 +43,7 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops, kernels
     MPLUS_CHECK(rows.n == n, "{} rows in one layer, {} in another", rows.n, n);
   ThreadPool* threads = queue ? &queue->pool() : nullptr;
   settle(threads);
+  require_slots();
   std::int64_t most_drops = 0;  // layers differ once something was forgotten
   for (const std::int64_t l : layout_.remembering.list(layout_.layers)) {
     const std::int64_t count = drops ? std::ssize((*drops)[static_cast<std::size_t>(l)]) : drop_count(l, n);
@@ -66,6 +70,13 @@ void Memory::update(std::span<const NewRows> layers, const Drops* drops, kernels
   if (!later) settle(threads);
   tail_ = std::make_shared<Tail>(layers, layout_.hidden);
   ++updates_;
+}
+
+// Room for slots that are about to be copied, before anything changes.
+void Memory::require_slots() const {
+  std::int64_t rows = 0;
+  for (const auto& slots : slots_) rows += slots.use_count() > 1 ? slots->capacity() : 0;
+  host_budget().require(static_cast<std::size_t>(rows) * layout_.row_cost_bytes());
 }
 
 Rows& Memory::owned(std::int64_t layer) {

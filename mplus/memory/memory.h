@@ -93,6 +93,7 @@ class Memory {
  private:
   Settling::Layer update_layer(std::int64_t layer, const NewRows& rows, const Drops* drops);
   void put_on_device(kernels::Queue& queue, std::span<const Settling::Layer> layers) const;
+  void require_slots() const;
   Rows& owned(std::int64_t layer);  // slots that no fork shares
   std::vector<std::int64_t> random_drops(std::int64_t layer, std::int64_t n) const;  // of an update of n rows
 

@@ -10,6 +10,7 @@
 
 #include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/convert.h"
 
@@ -42,13 +43,18 @@ void NewRows::copy_hidden(float* to, std::int64_t width) const {
   else kernels::backend_of(hidden_on_device.device).bring(to, hidden_on_device);
 }
 
-void Rows::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
+void Rows::Free::operator()(std::byte* p) const {
+  ::operator delete[](p, std::align_val_t{kAlignment});
+  host_budget().give_back(size_bytes);
+}
 
 // Large columns ask for large pages: rows come in all layers at once, and every page costs a fault.
 Rows::Column Rows::allocate(std::size_t size_bytes) {
   if (size_bytes == 0) return nullptr;
   constexpr std::size_t kLarge = std::size_t{16} << 20, kPage = std::size_t{2} << 20;
-  Column column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})));
+  Column column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})),
+                Free{size_bytes});
+  host_budget().take(size_bytes);
   if (size_bytes < kLarge) return column;
   const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(column.get()) % kPage) % kPage;
   madvise(column.get() + before, (size_bytes - before) / kPage * kPage,

@@ -94,6 +94,7 @@ class Rows {
 
  private:
   struct Free {
+    std::size_t size_bytes;
     void operator()(std::byte* p) const;
   };
   using Column = std::unique_ptr<std::byte[], Free>;

@@ -216,8 +216,8 @@ std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host
   const std::size_t there = queue.backend().free_bytes();
   if (wanted > there)
     fail(ErrorCode::out_of_capacity,
-         "{}: the weights take {:.1f} GB on {}, which has {:.1f} GB left; use --device cpu, or a smaller "
-         "model",
+         "{}: the weights take {:.1f} GB on {}, where {:.1f} GB may still be taken; use --device cpu, a "
+         "smaller model, or a larger --device-memory where that is the limit",
          host->files, static_cast<double>(wanted) / kGigabyte, device_name(queue.device()),
          static_cast<double>(there) / kGigabyte);
   auto placed = std::make_shared<Weights>(*host);

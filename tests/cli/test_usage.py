@@ -57,6 +57,16 @@ class Usage(ProgramTest):
         message = self.error("score", "--ids", "5,6", "-m", model, "--device", "cuda:99")
         self.assertIn("cuda:99", message)
 
+    def test_budgets(self):
+        model = DATA / "golden/mplus_read/model"
+        self.assertIn("5X", self.error("score", "--ids", "5,6", "-m", model, "--host-memory", "5X", expect=2))
+        self.assertIn("0", self.error("score", "--ids", "5,6", "-m", model, "--device-memory", "0", expect=2))
+        message = self.error("score", "--ids", "5,6", "-m", model, "--host-memory", "1k")
+        enough = re.search(r"--host-memory allows are taken; ([0-9.]+ [kMG]B) would be enough", message)
+        self.assertTrue(enough, message)
+        named = self.report("score", "--ids", "5,6,7", "-m", model, "--host-memory", enough[1])
+        self.assertEqual(named["tokens"], 3)
+
     def test_ids_are_checked(self):
         self.assertIn("300", self.error("score", "--ids", "5,300", "-m", DATA / "golden/mplus_read/model"))
         message = self.error("ask", "x", "-m", DATA / "golden/mplus_read/model")

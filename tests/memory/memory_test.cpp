@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "mplus/core/drops.h"
+#include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 
 #include "tests/memory/same_rows.h"
 
@@ -336,6 +339,32 @@ TEST(Memory, SegmentsMadeAnewHoldTheSameRows) {
     write(memory);
     write(original);
   }
+}
+
+// Over its budget a memory stays what it was, and goes on where there is room again.
+TEST(Memory, AnUpdateOverTheBudgetChangesNothing) {
+  Memory memory(small_layout(), 9), other(small_layout(), 9);
+  for (int u = 0; u < 2; ++u) {
+    write(memory);
+    write(other);
+  }
+  const auto before = host_budget().used();
+  for (const bool shared : {false, true}) {  // a new segment; then slots that a fork shares
+    const std::optional<Memory> fork = shared ? std::optional(memory) : std::nullopt;
+    host_budget().limit(before + 1);
+    EXPECT_THROW(write(memory), Error);
+    EXPECT_THROW(Memory(small_layout(), 1), Error);
+    host_budget().limit(0);
+    EXPECT_EQ(memory.updates(), 2 + (shared ? 1 : 0));
+    for (std::int64_t l = 0; l < 3; ++l) {
+      EXPECT_EQ(births(memory.short_term(l)), births(other.short_term(l)));
+      EXPECT_EQ(store_births(memory, l), store_births(other, l));
+    }
+    write(memory);
+    write(other);
+    for (std::int64_t l = 0; l < 3; ++l) EXPECT_EQ(store_births(memory, l), store_births(other, l));
+  }
+  EXPECT_GT(host_budget().used(), before) << "a segment was made";
 }
 
 TEST(LongTermStore, ALoadedStoreExpiresAsTheSavedOne) {

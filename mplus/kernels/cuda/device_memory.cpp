@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/cuda/check.h"
 #include "mplus/kernels/cuda/launch.h"
 
@@ -14,7 +15,8 @@ namespace mplus::kernels::cuda {
 namespace {
 
 // Errors of giving back are not told: the process may be ending, and the device be gone before its buffers.
-void release_device(void* data, std::size_t) {
+void release_device(void* data, std::size_t size_bytes) {
+  device_budget().give_back(size_bytes);
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess)
     cudaFreeAsync(data, device_memory(attributes.device).stream());
@@ -72,6 +74,7 @@ DeviceMemory::DeviceMemory(int index) : index_(index) {
 void DeviceMemory::use() const { check(cudaSetDevice(index_), "choosing the device"); }
 
 Buffer DeviceMemory::allocate(std::size_t size_bytes) const {
+  device_budget().require(size_bytes);
   use();
   const std::size_t wanted = std::max<std::size_t>(size_bytes, 1);
   void* data = nullptr;
@@ -84,6 +87,7 @@ Buffer DeviceMemory::allocate(std::size_t size_bytes) const {
   }
   if (status == cudaErrorMemoryAllocation) out_of_memory("device memory", size_bytes, index_);
   check(status, "asking for memory");
+  device_budget().take(size_bytes);
   return {data, size_bytes, Device{DeviceKind::cuda, static_cast<std::int8_t>(index_)}, release_device};
 }
 
@@ -104,7 +108,7 @@ std::size_t DeviceMemory::free_bytes() const {
   check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved),
         "asking for its memory");
   check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "asking for its memory");
-  return free + static_cast<std::size_t>(reserved - used);
+  return std::min(free + static_cast<std::size_t>(reserved - used), device_budget().left());
 }
 
 MemoryUse DeviceMemory::memory_use() const {
