@@ -74,7 +74,9 @@ void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int6
   const bool recalls = !item.cache->assembled() && item.recall && item.recall->wants_queries();
   memory::LayerQueries queries;
   const bool attention = tapped || (recalls && item.recall->wants_attention());
-  if (tapped || (recalls && !item.scout))
+  const bool there = recalls && !attention && item.recall->asks_on_device() && !w.queue().device().is_cpu();
+  if (there && !item.scout) queries = ask_there(w, a, s, l);
+  else if (tapped || (recalls && !item.scout))
     queries = ask_now(w, a, s, l, attention ? Asked::retriever_and_attention : Asked::retriever);
   if (tapped) item.taps->queries(l, queries);
   if (item.scout) w.scouts.push_back(ask(w, w.outgoing, a, s, l, Asked::retriever));

@@ -52,6 +52,12 @@ memory::LayerQueries on_host(const Workspace& w, const kernels::Outgoing& room, 
           .there = room.is_copied() ? ConstTensor(asked.retriever) : ConstTensor()};
 }
 
+memory::LayerQueries ask_there(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t l) {
+  w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item), Asked::retriever));
+  const ScoutTensors asked = ask(w, w.asked, a, s, l, Asked::retriever);
+  return {.T = asked.T, .there = asked.retriever};
+}
+
 memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t l,
                              Asked what) {
   w.asked.begin(w.queue(), w.host_pool, scout_bytes(w, scouts_of(*s.item), what));

@@ -19,6 +19,8 @@ ScoutTensors ask(Workspace& w, kernels::Outgoing& room, const Activations& a, co
                  std::int64_t layer, Asked what);
 // Once they were brought; views of the room.
 memory::LayerQueries on_host(const Workspace& w, const kernels::Outgoing& room, const ScoutTensors& asked);
+// In the middle of a pass, the retriever's queries alone, where they are made. Valid until the next call.
+memory::LayerQueries ask_there(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t layer);
 // In the middle of a pass: waits for the device. Valid until the next call.
 memory::LayerQueries ask_now(Workspace& w, const Activations& a, const ReadShare& s, std::int64_t layer,
                              Asked what);

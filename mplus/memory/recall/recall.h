@@ -37,6 +37,8 @@ class Recall {
   // Whether `rows` looks at the queries. Where it does not, they need not be computed and waited for.
   virtual bool wants_queries() const { return true; }
   virtual bool wants_attention() const { return true; }  // at those of attention among them
+  // Whether queries that a pass left on its device (LayerQueries::there) may be there alone.
+  virtual bool asks_on_device() const { return false; }
   // Not called in a layer without a retriever.
   virtual LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries) = 0;

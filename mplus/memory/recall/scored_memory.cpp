@@ -7,72 +7,15 @@
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/best_scores.h"
 #include "mplus/kernels/chunk_sums.h"
 #include "mplus/kernels/outgoing.h"
 #include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/rows.h"
 #include "mplus/kernels/transfer.h"
 #include "mplus/memory/recall/chunk_scores.h"
+#include "mplus/memory/recall/stored_keys.h"
 
 namespace mplus::memory {
 namespace {
-
-// Keys of a layer's store on the device, with where their scores go.
-struct StoredKeys {
-  std::vector<kernels::KeyBlock> plain, small;
-  std::vector<kernels::ScorePart> parts;
-};
-
-std::int64_t stored_rows(const Memory& memory, std::int64_t layer) {
-  std::int64_t n = 0;
-  for (const SegmentUse& use : memory.long_term().segments()) n += use.rows(layer).n;
-  return n;
-}
-
-// `scores`: [stored_rows]. None: the device has no room.
-std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
-                                     const Tensor& scores) {
-  StoredKeys stored;
-  const LongTermStore& store = memory.long_term();
-  std::int64_t at = 0;
-  for (const SegmentUse& use : store.segments()) {
-    use.segment->touch(layer, SegmentPart::retriever_keys);
-    const RowsView rows = use.rows(layer);
-    if (rows.n == 0) continue;
-    const ResidentKeys::There there = use.segment->resident_keys(layer).bring(
-        queue, key_rows(rows, memory.layout()), rows.birth, use.segment->rows(layer).n);
-    if (there.keys.empty()) return std::nullopt;
-    const Tensor some = scores.rows(at, rows.n);
-    (rows.format == RowFormat::plain ? stored.plain : stored.small).push_back({there.keys, some});
-    stored.parts.push_back({.scores = some,
-                            .births = there.births,
-                            .first_number = use.first_ordinal[static_cast<std::size_t>(layer)],
-                            .oldest_birth = store.expiry(layer).birth,
-                            .oldest_number = store.expiry(layer).ordinal});
-    at += rows.n;
-  }
-  return stored;
-}
-
-// Queries where a pass left them on the device, else brought there from the host.
-class NearQueries {
- public:
-  NearQueries() = default;
-  NearQueries(kernels::Queue& queue, const LayerQueries& asked, std::int64_t d_r) {
-    if (!asked.there.empty() && asked.there.device == queue.device()) {
-      tensor_ = asked.there.rows(0, asked.T);
-      return;
-    }
-    uploaded_.emplace(queue, asked.retriever_rows(d_r));
-    tensor_ = uploaded_->tensor();
-  }
-  const ConstTensor& tensor() const { return tensor_; }
-
- private:
-  std::optional<kernels::OnDevice> uploaded_;
-  ConstTensor tensor_;
-};
 
 // What is made of one layer on the device.
 struct OnDevice {
@@ -231,40 +174,6 @@ class Scoring {
   kernels::Outgoing room_;
 };
 
-constexpr std::int64_t kMostEqual = 4096;  // rows with the score of the last that is taken
-
-// The K0 best of these rows of a layer's store, ties older first, then in store order; by birth.
-std::vector<RecalledRow> chosen(const Memory& memory, std::int64_t layer,
-                                std::span<const std::int32_t> places, const float* scores) {
-  std::vector<std::int64_t> ends;  // of the segments
-  std::vector<const std::int64_t*> births;
-  for (const SegmentUse& use : memory.long_term().segments()) {
-    ends.push_back((ends.empty() ? 0 : ends.back()) + use.rows(layer).n);
-    births.push_back(use.rows(layer).birth);
-  }
-  std::vector<RecalledRow> rows;
-  rows.reserve(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto segment = static_cast<std::size_t>(
-        std::upper_bound(ends.begin(), ends.end(), std::int64_t{places[i]}) - ends.begin());
-    const RowId id{static_cast<std::uint32_t>(segment),
-                   static_cast<std::uint32_t>(places[i] - (segment == 0 ? 0 : ends[segment - 1]))};
-    rows.push_back({id, births[segment][id.row], scores[i]});
-  }
-  const auto older = [](const RecalledRow& a, const RecalledRow& b) {
-    return a.birth != b.birth ? a.birth < b.birth : a.id < b.id;
-  };
-  if (const auto K0 = static_cast<std::size_t>(memory.layout().K0); rows.size() > K0) {
-    const auto better = [&](const RecalledRow& a, const RecalledRow& b) {
-      return a.score != b.score ? a.score > b.score : older(a, b);
-    };
-    std::nth_element(rows.begin(), rows.begin() + memory.layout().K0, rows.end(), better);
-    rows.resize(K0);
-  }
-  std::sort(rows.begin(), rows.end(), older);
-  return rows;
-}
-
 }  // namespace
 
 std::optional<ScoredMemory> score_on_device(kernels::Queue& queue, const Memory& memory,
@@ -274,42 +183,6 @@ std::optional<ScoredMemory> score_on_device(kernels::Queue& queue, const Memory&
   Scoring scoring(queue, memory, scout, options);
   if (!scoring.run()) return std::nullopt;
   return scoring.result();
-}
-
-std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, const Memory& memory,
-                                                       std::int64_t layer, const LayerQueries& queries) {
-  const std::int64_t n = stored_rows(memory, layer), K0 = memory.layout().K0;
-  if (queue.device().is_cpu() || n == 0 || K0 == 0 || queries.retriever == nullptr || queries.T == 0)
-    return std::nullopt;
-  const std::int64_t most = K0 + kMostEqual;
-  const Buffer memory_of_scores = queue.backend().allocate(row_bytes(DType::f32, n));
-  const Tensor scores = memory_of_scores.tensor(DType::f32, {n});
-  const auto stored = bring_keys(queue, memory, layer, scores);
-  if (!stored) return std::nullopt;
-  const NearQueries q(queue, queries, memory.layout().retriever);
-  kernels::retrieval_scores(queue, stored->plain, q.tensor());
-  kernels::retrieval_scores(queue, stored->small, q.tensor());
-  kernels::Outgoing room;
-  using kernels::Outgoing;
-  room.begin(queue, queue.host_pool(),
-             Outgoing::piece_bytes(DType::i32, most) + Outgoing::piece_bytes(DType::f32, most) +
-                 2 * Outgoing::piece_bytes(DType::i64, 1));
-  const kernels::BestScores best{.places = room.piece(DType::i32, {most}),
-                                 .values = room.piece(DType::f32, {most}),
-                                 .count = room.piece(DType::i64, {1})};
-  if (memory.long_term().expiry(layer) != Expiry{}) {  // rows that are gone are marked
-    const Buffer none = queue.backend().allocate(sizeof(std::int64_t));
-    const kernels::ChunkSums marked{stored->parts, none.tensor(DType::i64, {0}), room.piece(DType::i64, {1})};
-    kernels::chunk_sums(queue, {&marked, 1}, {.K = memory.layout().K});
-  }
-  kernels::best_scores(queue, best, scores, K0);
-  room.bring(queue);
-  queue.wait();
-  const std::int64_t count = *room.on_host(best.count).on_host<std::int64_t>();
-  if (count > most) return std::nullopt;
-  return chosen(memory, layer,
-                {room.on_host(best.places).on_host<std::int32_t>(), static_cast<std::size_t>(count)},
-                room.on_host(best.values).on_host<float>());
 }
 
 Votes vote_of_chunks(const Memory& memory, std::vector<std::vector<double>> chunks,

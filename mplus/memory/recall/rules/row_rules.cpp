@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "mplus/core/philox.h"
+#include "mplus/kernels/transfer.h"
 #include "mplus/memory/recall/rules/rules.h"
 #include "mplus/memory/recall/scored_memory.h"
 
@@ -13,13 +14,20 @@ class RowRecall final : public Recall {
   RowRecall(RecallRule rule, std::uint64_t seed) : rule_(rule), seed_(seed) {}
 
   bool wants_attention() const override { return rule_ == RecallRule::attention; }
+  bool asks_on_device() const override { return rule_ == RecallRule::per_layer; }
   LayerRecall rows(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                    const LayerQueries& queries) override {
     if (rule_ == RecallRule::random) return {drawn(memory, layer), {}};
     if (rule_ == RecallRule::per_layer)
       if (auto best = best_on_device(queue, memory, layer, queries)) return {std::move(*best), {}};
-    const ScoredRows scored = rule_ == RecallRule::attention ? attention_long_term(memory, layer, queries)
-                                                             : score_long_term(queue, memory, layer, queries);
+    LayerQueries here = queries;
+    std::vector<float> brought;
+    if (!here.retriever && !here.there.empty()) {
+      brought = kernels::to_host(queue, here.there.rows(0, here.T));
+      here.retriever = brought.data();
+    }
+    const ScoredRows scored = rule_ == RecallRule::attention ? attention_long_term(memory, layer, here)
+                                                             : score_long_term(queue, memory, layer, here);
     return {pick(scored, take_best(scored.scores, memory.layout().K0)), {}};
   }
 

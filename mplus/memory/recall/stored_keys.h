@@ -1,0 +1,40 @@
+// Retriever keys of a store, and what asks them, on the device that scores them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "mplus/kernels/chunk_sums.h"
+#include "mplus/kernels/queue.h"
+#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/transfer.h"
+#include "mplus/memory/memory.h"
+#include "mplus/memory/recall/scores.h"
+
+namespace mplus::memory {
+
+// Keys of a layer's store on the device, with where their scores go.
+struct StoredKeys {
+  std::vector<kernels::KeyBlock> plain, small;
+  std::vector<kernels::ScorePart> parts;
+};
+
+std::int64_t stored_rows(const Memory& memory, std::int64_t layer);
+// `scores`: [stored_rows]. None: the device has no room.
+std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                                     const Tensor& scores);
+
+// Queries where a pass left them on the device, else brought there from the host.
+class NearQueries {
+ public:
+  NearQueries() = default;
+  NearQueries(kernels::Queue& queue, const LayerQueries& asked, std::int64_t d_r);
+  const ConstTensor& tensor() const { return tensor_; }
+
+ private:
+  std::optional<kernels::OnDevice> uploaded_;
+  ConstTensor tensor_;
+};
+
+}  // namespace mplus::memory
