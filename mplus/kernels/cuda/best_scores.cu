@@ -49,19 +49,47 @@ __device__ void choose(const std::uint32_t* counts, std::uint32_t digits, std::u
   }
 }
 
+// Every warp calls f(place, score) for all its scores, NaN where there are no more. The loads of a step do
+// not wait for one another: one block has no others to hide their time behind.
+template <class F>
+__device__ void for_scores(const Best& job, F&& f) {
+  constexpr int kAhead = 16;
+  for (std::int64_t first = threadIdx.x; first - threadIdx.x < job.n; first += kAhead * kBlock) {
+    float score[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const std::int64_t place = first + i * kBlock;
+      score[i] = place < job.n ? job.scores[place] : __int_as_float(0x7fffffff);
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) f(first + i * kBlock, score[i]);
+  }
+}
+
 // How many scores that begin with the digits found so far have each next one. Scores are much alike: lanes
 // that have the same digit count together.
 __device__ void count_digits(std::uint32_t* counts, const Best& job, const Digit& digit, std::uint32_t found,
                              std::uint32_t known) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  for (std::int64_t first = warp * kWarp; first < job.n; first += kBlock) {
-    const std::uint32_t order = first + lane < job.n ? order_of(job.scores[first + lane]) : 0u;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for_scores(job, [&](std::int64_t, float score) {
+    const std::uint32_t order = order_of(score);
     const bool counts_in = order != 0 && (order & known) == found;
+    if (!__any_sync(kAllLanes, counts_in)) return;
     const std::uint32_t mine = counts_in ? order >> digit.shift & digit.mask : kDigits;
     const unsigned same = __match_any_sync(kAllLanes, mine);
     if (counts_in && lane == __ffs(static_cast<int>(same)) - 1)
       atomicAdd(&counts[mine], static_cast<std::uint32_t>(__popc(same)));
-  }
+  });
+}
+
+// The lanes' places behind those that are taken already.
+__device__ std::uint32_t take_places(std::uint32_t* taken, bool wanted) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const unsigned lanes = __ballot_sync(kAllLanes, wanted);
+  std::uint32_t first = 0;
+  if (lanes != 0 && lane == 0) first = atomicAdd(taken, static_cast<std::uint32_t>(__popc(lanes)));
+  first = __shfl_sync(kAllLanes, first, 0);
+  return first + static_cast<std::uint32_t>(__popc(lanes & ((1u << lane) - 1)));
 }
 
 __global__ void __launch_bounds__(kBlock) best_kernel(Best job) {
@@ -71,7 +99,7 @@ __global__ void __launch_bounds__(kBlock) best_kernel(Best job) {
   if (thread == 0) total = 0;
   __syncthreads();
   std::uint32_t mine = 0;
-  for (std::int64_t i = thread; i < job.n; i += kBlock) mine += isnan(job.scores[i]) ? 0u : 1u;
+  for_scores(job, [&](std::int64_t, float score) { mine += isnan(score) ? 0u : 1u; });
   if (mine > 0) atomicAdd(&total, mine);
   __syncthreads();
   std::uint32_t least = 1;  // all that are numbers
@@ -91,17 +119,17 @@ __global__ void __launch_bounds__(kBlock) best_kernel(Best job) {
     }
     least = found;
   }
+  __syncthreads();
   if (thread == 0) total = 0;
   __syncthreads();
-  for (std::int64_t i = thread; i < job.n; i += kBlock) {
-    const float score = job.scores[i];
+  for_scores(job, [&](std::int64_t place, float score) {
     const std::uint32_t order = order_of(score);
-    if (order < least || order == 0) continue;
-    const std::uint32_t at = atomicAdd(&total, 1u);
-    if (at >= job.room) continue;
-    job.places[at] = static_cast<std::int32_t>(i);
+    const bool taken = order >= least && order != 0;
+    const std::uint32_t at = take_places(&total, taken);
+    if (!taken || at >= job.room) return;
+    job.places[at] = static_cast<std::int32_t>(place);
     job.values[at] = score;
-  }
+  });
   __syncthreads();
   if (thread == 0) *job.count = total;
 }
