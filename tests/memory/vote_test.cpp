@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <random>
 
 #include "mplus/memory/layout.h"
 
@@ -77,6 +80,36 @@ TEST(TakeByChunk, FillsUpWithTheBestOfTheLastChunk) {
   EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 3), (Births{4, 0, 1}));  // births 2 (tie: older), 4, 5
   EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 5), (Births{2, 4, 5, 0, 1}));
   EXPECT_EQ(take_by_chunk({births, scores}, order, 2, 50).size(), 6u);
+}
+
+// Rows of any chunk in turn, some older than the first update; all of the chunks' rows fit.
+TEST(TakeByChunk, FindsTheRowsOfExactlyTheseChunks) {
+  std::mt19937 random(1);
+  for (const std::int64_t K : {1, 3, 128}) {
+    Births births(4000);
+    for (std::int64_t& birth : births) birth = static_cast<std::int64_t>(random() % (40 * K)) - 5 * K;
+    std::vector<float> scores(births.size(), 0.5f);
+    for (float& score : scores)
+      if (random() % 10 == 0) score = std::numeric_limits<float>::quiet_NaN();
+    Births chunks(40);
+    std::iota(chunks.begin(), chunks.end(), -5);
+    std::shuffle(chunks.begin(), chunks.end(), random);
+    for (const std::size_t count : {0, 1, 2, 7, 8, 31, 40}) {
+      const Births order(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(count));
+      Births expected;
+      for (std::size_t r = 0; r < births.size(); ++r)
+        if (!std::isnan(scores[r]) &&
+            std::find(order.begin(), order.end(), chunk_of(births[r], K)) != order.end())
+          expected.push_back(static_cast<std::int64_t>(r));
+      Births found = take_by_chunk({births, scores}, order, K, 4000);
+      EXPECT_TRUE(std::is_sorted(found.begin(), found.end(), [&](std::int64_t a, std::int64_t b) {
+        const auto birth = [&](std::int64_t row) { return births[static_cast<std::size_t>(row)]; };
+        return birth(a) != birth(b) ? birth(a) < birth(b) : a < b;
+      }));
+      std::sort(found.begin(), found.end());
+      EXPECT_EQ(found, expected) << count << " chunks of " << K;
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+// What can go wrong on a GPU, and sessions that move between it and the processor. Only run (label gpu) where
+// there is one.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/memory/same_rows.h"
+
+namespace mplus::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+EngineOptions on_the_gpu() {
+  EngineOptions options = tiny_options(4);
+  options.device = {.automatic = false, .device = {DeviceKind::cuda, 0}};
+  return options;
+}
+
+void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
+  EXPECT_EQ(a.updates(), b.updates());
+  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
+    EXPECT_TRUE(memory::same_rows(a.layout(), a.short_term(l), b.short_term(l))) << "layer " << l;
+    EXPECT_EQ(a.long_term().size(l), b.long_term().size(l));
+    EXPECT_TRUE(std::equal(a.tail(l).begin(), a.tail(l).end(), b.tail(l).begin(), b.tail(l).end()));
+  }
+}
+
+class CudaFaults : public ::testing::Test {
+ protected:
+  void TearDown() override { device_budget().limit(0); }
+};
+
+// Wherever in a write the device's memory ends: an error, the session as it was, and room again later.
+TEST_F(CudaFaults, MemoryThatEndsInAWriteLeavesTheSessionSound) {
+  const auto first = random_ids(1500, 1), second = random_ids(1200, 2);
+  int failures = 0;
+  for (const std::size_t room : {0, 10'000, 100'000, 300'000, 1'000'000, 3'000'000, 10'000'000, 30'000'000}) {
+    Engine undisturbed_engine(on_the_gpu()), engine(on_the_gpu());
+    Session undisturbed(undisturbed_engine, 3), session(engine, 3);
+    undisturbed.remember_ids(first, "text");
+    session.remember_ids(first, "text");
+    Session failing = session.fork();
+    device_budget().limit(device_budget().used() + room);
+    try {
+      failing.remember_ids(second, "text");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::out_of_capacity) << error.what();
+      EXPECT_NE(std::string(error.what()).find("--device-memory"), std::string::npos) << error.what();
+      ++failures;
+    }
+    device_budget().limit(0);
+    expect_same_memory(session.memory(), undisturbed.memory());
+    session.remember_ids(second, "text");
+    undisturbed.remember_ids(second, "text");
+    expect_same_memory(session.memory(), undisturbed.memory());
+    failing.remember_ids(second, "text");
+    EXPECT_FALSE(next_tokens(failing).empty());
+  }
+  EXPECT_GT(failures, 0);
+}
+
+TEST_F(CudaFaults, WeightsOverTheBudgetAreRefusedAndTheProcessorGoesOn) {
+  device_budget().limit(device_budget().used() + 1000);
+  EXPECT_THROW(Engine engine(on_the_gpu()), Error);
+  EngineOptions any = tiny_options(4);
+  any.device = {.automatic = true, .device = {}};
+  Engine engine(any);
+  EXPECT_TRUE(engine.device().is_cpu());
+  Session session(engine, 3);
+  session.remember_ids(random_ids(1500, 1), "text");
+  EXPECT_FALSE(next_tokens(session).empty());
+}
+
+TEST_F(CudaFaults, ASessionGoesFromOneToTheOther) {
+  const fs::path folder =
+      fs::temp_directory_path() / ("mplus_cuda_faults_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  Engine gpu(on_the_gpu()), cpu(tiny_options(4));
+  EXPECT_NE(gpu.numerics_id(), cpu.numerics_id());
+  for (const auto& [from, to] : {std::pair(&gpu, &cpu), std::pair(&cpu, &gpu)}) {
+    Session written(*from, 3);
+    written.remember_ids(random_ids(6000, 1), "text");
+    written.save(folder / "memory.safetensors");
+    Session opened = Session::load(*to, folder / "memory.safetensors");
+    expect_same_memory(opened.memory(), written.memory());
+    EXPECT_FALSE(next_tokens(opened).empty());
+    opened.remember_ids(random_ids(2000, 2), "text");
+    written.remember_ids(random_ids(2000, 2), "text");
+    EXPECT_EQ(opened.memory().updates(), written.memory().updates());
+    for (std::int64_t l = 0; l < cpu.layout().layers; ++l) {
+      const memory::RowsView a = opened.memory().short_term(l), b = written.memory().short_term(l);
+      EXPECT_TRUE(std::equal(a.birth, a.birth + a.n, b.birth, b.birth + b.n)) << "the same rows are dropped";
+    }
+  }
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace mplus::engine
