@@ -38,6 +38,7 @@ struct ChunkOptions {
   double document = 0;                           // streams that write nothing but one document all their life
   double twice = 0;                              // chunks of facts that change a fact told earlier
   double chat_form = 0;                          // questions on facts of a text that are asked in a chat
+  double mistaken = 0;                           // questions on facts that ask for something near, never told
 };
 
 // The write of a stream: `update` counts from 0 in each life of a memory.
@@ -66,6 +67,7 @@ struct Window {
   std::int64_t update = -1;                 // whose chunk holds the answer; −1: none
   std::int64_t rival = -1;                  // whose chunk says something else about it; −1: none
   bool cloze = false;                       // made from the text (cloze.h)
+  bool unanswered = false;                  // the first question asks for what the chunk nearly tells
 };
 
 class ChunkMaker {
@@ -121,6 +123,8 @@ class ChunkMaker {
   std::optional<MadeFact> change(const ChunkId& id) const;
   World world(std::uint32_t life, std::uint32_t part) const;
   World never_told(std::uint32_t life) const;  // the part of a life's world that no chunk tells
+  std::optional<MadeFact> mistaken(const MadeFact& fact, const Chunk& told, std::uint32_t life,
+                                   Random& random) const;
   std::vector<MadeFact> facts_to_tell(const ChunkId& id) const;
   Spot text_spot(const ChunkId& id) const;
   Spot draw_text(Random& random, std::int64_t span) const;

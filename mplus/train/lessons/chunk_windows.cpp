@@ -132,6 +132,17 @@ std::vector<std::pair<std::uint32_t, MadeFact>> ChunkMaker::changes_of(const Chu
   return changes;
 }
 
+// By chance, what this fact is easily taken for, and no chunk of this life tells.
+std::optional<MadeFact> ChunkMaker::mistaken(const MadeFact& fact, const Chunk& told, std::uint32_t life,
+                                             Random& random) const {
+  if (options_.mistaken <= 0 || !random.chance(options_.mistaken)) return std::nullopt;
+  auto near = FactMaker(random.bits(), never_told(life)).mistaken(fact);
+  // A chunk that ran out of keys may have told even this one.
+  const auto is_near = [&](const MadeFact& its) { return its.key == near->key; };
+  if (near && std::any_of(told.facts.begin(), told.facts.end(), is_near)) near.reset();
+  return near;
+}
+
 std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& id, const Asking& how,
                                             Random& random) const {
   const bool in_chat = material_.chat && (chunk.kind == ChunkKind::chat ? random.chance(0.8)
@@ -156,10 +167,13 @@ std::optional<Window> ChunkMaker::ask_facts(const Chunk& chunk, const ChunkId& i
         break;
       }
     if (all && update != all->update) continue;  // one window asks about one chunk
+    const auto near = mistaken(*fact, chunk, id.life, random);
+    if (near) fact = &*near;
     const auto& ways = fact->questions;
     Window window =
         question(ways[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ways.size())))],
                  fact->answer, in_chat, random);
+    window.unanswered = near.has_value();
     window.update = update;
     if (update != id.update) window.rival = id.update;
     if (add_question(all, std::move(window), how.most) && (!how.several || in_chat)) break;

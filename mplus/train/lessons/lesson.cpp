@@ -262,7 +262,7 @@ void LessonMaker::ask(StreamRead& one, const Plan& plan, const ChunkId& id, doub
                           one.draw);
   if (!one.window) return;
   one.kind = maker_.kind(id);
-  one.task = one.window->cloze ? cloze : task_of(one.kind);
+  one.task = one.window->cloze ? cloze : one.window->unanswered ? unknown : task_of(one.kind);
 }
 
 // A question on a chunk: on one that was changed later, by chance, else on an old or a new one.

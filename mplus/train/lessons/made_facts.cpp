@@ -88,6 +88,29 @@ std::uint32_t world_width(std::uint64_t world) {
   return random.one_in(4) ? 0 : kNarrowest << random.below(kDoublings);
 }
 
+struct Key {
+  const FactKind* kind;
+  std::vector<std::string> fields;
+};
+
+Key taken_apart(std::string_view key) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find(kSeparator, begin), key.size());
+    parts.emplace_back(key.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const FactKind& kind = Kinds::instance().named(parts.front());
+  parts.erase(parts.begin());
+  return {&kind, std::move(parts)};
+}
+
+std::string put_together(const Key& key) {
+  std::string text(key.kind->name);
+  for (const std::string& field : key.fields) (text += kSeparator) += field;
+  return text;
+}
+
 template <class T>
 const T& one_of(const std::vector<T>& values, made::Random& random) {
   return values[random.below(static_cast<std::uint32_t>(values.size()))];
@@ -135,20 +158,39 @@ MadeFact FactMaker::fact() {
 }
 
 MadeFact FactMaker::changed(const MadeFact& fact) {
-  std::vector<std::string> fields;
-  std::size_t begin = 0;
-  while (begin <= fact.key.size()) {
-    const std::size_t end = std::min(fact.key.find(kSeparator, begin), fact.key.size());
-    fields.push_back(fact.key.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  const FactKind& kind = Kinds::instance().named(fields.front());
-  fields.erase(fields.begin());
+  const auto [kind, fields] = taken_apart(fact.key);
   MadeFact made;
   made.key = fact.key;
   made.questions = fact.questions;
-  answer(kind, fields, fact.answer, made);
+  answer(*kind, fields, fact.answer, made);
   return made;
+}
+
+std::optional<MadeFact> FactMaker::mistaken(const MadeFact& fact) {
+  constexpr int kMostTries = 400;
+  constexpr std::uint32_t kOtherKindOneIn = 3;
+  const Key told = taken_apart(fact.key);
+  std::vector<const FactKind*> alike;
+  for (const FactKind& kind : Kinds::instance().all)
+    if (kind.fields == told.kind->fields) alike.push_back(&kind);
+  for (int i = 0; i < kMostTries; ++i) {
+    Key other = told;
+    if (draw_.random().one_in(kOtherKindOneIn)) {
+      other.kind = one_of(alike, draw_.random());
+    } else {
+      const std::uint32_t which = draw_.random().below(static_cast<std::uint32_t>(told.fields.size()));
+      std::string value = draw_field(told.kind->fields[which]);
+      const bool there = std::find(told.fields.begin(), told.fields.end(), value) != told.fields.end();
+      if (!there) other.fields[which] = std::move(value);
+    }
+    std::string key = put_together(other);
+    if (key == fact.key || !is_ours(key)) continue;
+    return MadeFact{.key = std::move(key),
+                    .statements = {},
+                    .questions = ask(*other.kind, other.fields),
+                    .answer = std::string(unknown_answer())};
+  }
+  return std::nullopt;
 }
 
 const FactKind& FactMaker::choose_kind() {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,11 @@ class FactMaker {
   MadeFact fact();
   MadeFact changed(
       const MadeFact& fact);  // the same key and questions with another answer: told a second time
-  MadeTurn small_talk();      // nothing in it could be asked for later
+  // What a told fact is easily taken for: the same is asked of another name, or something else of the same
+  // ones. No statements, and the answer is that it is not known. None: no such key is this maker's, or none
+  // is found quickly.
+  std::optional<MadeFact> mistaken(const MadeFact& fact);
+  MadeTurn small_talk();                                         // nothing in it could be asked for later
   MadeTurn telling(const std::vector<std::string>& statements);  // told by the user, taken note of
 
  private:

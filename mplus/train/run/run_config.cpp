@@ -123,6 +123,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("twice", lesson.chunk.twice);
   keys.take("chat_form", lesson.chunk.chat_form);
   keys.take("cloze", lesson.chunk.cloze);
+  keys.take("mistaken", lesson.chunk.mistaken);
   if (const toml::table* table = keys.table("steps_of")) {
     Keys shares(*table, fmt::format("{}.steps_of", keys.where()));
     lesson.plain = lesson.context = lesson.fresh = lesson.live = 0;
@@ -159,6 +160,8 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   // The retriever would be told that the wrong chunk is right.
   if (lesson.astray > 0 && stage.step.retriever_loss > 0)
     keys.wrong("astray", "0 where retriever_loss is not");
+  if (lesson.chunk.mistaken > 0 && (stage.retriever_only || stage.step.retriever_loss > 0))
+    keys.wrong("mistaken", "0 where the retriever is trained");
 }
 
 void read_retriever(Keys& keys, RetrieverStageOptions& options) {

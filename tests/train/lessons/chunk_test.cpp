@@ -64,6 +64,34 @@ TEST(TrainChunks, FactsStandInTheChunkAndTheirAnswersInTheWindow) {
   }
 }
 
+// What is asked for is told by no chunk of the life, and the chunk it is mistaken for is the one to be read.
+TEST(TrainChunks, WhatAFactIsMistakenForIsNotKnown) {
+  for (const double share : {0., .5, 1.}) {
+    ChunkOptions options = of_kind(ChunkKind::facts);
+    options.mistaken = share;
+    const ChunkMaker maker(shared(), options, 5);
+    int asked = 0, unanswered = 0;
+    for (std::uint32_t stream = 0; stream < 60; ++stream) {
+      const ChunkId id{.life = 2, .update = 1, .stream = stream};
+      Random draw(5, {.purpose = 1, .stream = stream});
+      const auto window = maker.ask(id, {.newest = 1, .most = 96}, draw);
+      if (!window) continue;
+      ++asked;
+      EXPECT_EQ(window->update, 1);
+      EXPECT_EQ(answer_of(*window).find(unknown_answer()) != std::string::npos, window->unanswered);
+      unanswered += window->unanswered;
+      if (!window->unanswered) continue;
+      const std::string text = text_of(window->tokens);
+      for (std::uint32_t update = 0; update < 8; ++update)
+        for (const MadeFact& fact : maker.chunk({.life = 2, .update = update, .stream = stream}).facts)
+          for (const std::string& question : fact.questions)
+            EXPECT_EQ(text.find(question), text.npos) << text;
+    }
+    EXPECT_GT(asked, 50);
+    EXPECT_NEAR(unanswered, share * asked, .2 * asked * (share > 0)) << share;
+  }
+}
+
 TEST(TrainChunks, TheNewestValueOfAFactIsTheAnswer) {
   ChunkOptions options = of_kind(ChunkKind::facts);
   options.twice = 1;

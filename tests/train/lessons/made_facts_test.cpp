@@ -312,6 +312,34 @@ TEST(MadeFacts, ChangeOnlyTheirAnswer) {
   }
 }
 
+// One name is another, or the kind is; never two things at once, and the key is of the maker's own part.
+TEST(MadeFacts, AreMistakenForOthersThatDifferInOneThing) {
+  constexpr std::uint32_t kParts = 32;
+  int found = 0, of_other_kind = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const World told{.seed = 2 * seed + 1, .part = static_cast<std::uint32_t>(seed % 31), .parts = kParts};
+    const MadeFact fact = FactMaker(seed, told).fact();
+    const auto near =
+        FactMaker(seed + 7, {.seed = told.seed, .part = kParts - 1, .parts = kParts}).mistaken(fact);
+    if (!near) continue;
+    ++found;
+    const auto fields = fields_of(fact), others = fields_of(*near);
+    ASSERT_EQ(fields.size(), others.size()) << near->key;
+    int differ = 0;
+    for (std::size_t i = 0; i < fields.size(); ++i) differ += fields[i] != others[i];
+    EXPECT_EQ(differ, 1) << fact.key << " / " << near->key;
+    of_other_kind += fields[0] != others[0];
+    EXPECT_EQ(near->answer, unknown_answer());
+    EXPECT_TRUE(near->statements.empty());
+    EXPECT_GE(near->questions.size(), 4u);
+    for (const std::string& question : near->questions)
+      EXPECT_EQ(std::count(fact.questions.begin(), fact.questions.end(), question), 0) << question;
+  }
+  EXPECT_GT(found, 250);
+  EXPECT_GT(of_other_kind, found / 10);
+  EXPECT_LT(of_other_kind, found / 2);
+}
+
 TEST(MadeFacts, AreOfManyKindsAndSeldomTheSame) {
   FactMaker maker(3);
   std::set<std::string> keys, kinds, near_keys;

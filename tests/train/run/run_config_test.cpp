@@ -88,6 +88,9 @@ TEST(TrainRecipes, MistakesAreNamed) {
   EXPECT_NE(
       Recipe("model = \"a\"\n[[text]]\nfile = \"b\"\n[[stage]]\nsteps = 1\n").error().find("delta: expected"),
       std::string::npos);
+  EXPECT_NE(
+      Recipe(whole + "kind = \"retriever\"\nmistaken = 0.1\n").error().find("mistaken: expected 0 where"),
+      std::string::npos);
   EXPECT_NE(Recipe(whole + "= 3\n").error().find("recipe.toml:10"), std::string::npos)
       << Recipe(whole + "= 3\n").error();
   EXPECT_NE(
