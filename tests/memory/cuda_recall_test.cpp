@@ -12,6 +12,7 @@
 #include "mplus/core/thread_pool.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
 #include "mplus/memory/recall/recall.h"
 #include "mplus/memory/resident_store.h"
 #include "mplus/memory/window.h"
@@ -103,8 +104,11 @@ TEST_P(CudaRecall, TakesTheRowsThatTheProcessorTakes) {
           }
           for (std::int64_t l = 0; l < kLayers; ++l) {
             const LayerQueries& queries = asked[static_cast<std::size_t>(l)];
+            const kernels::OnDevice brought(*there_, queries.retriever_rows(kWidth));
+            LayerQueries near = queries;
+            if (other->asks_on_device()) near = {.T = kT, .there = brought.tensor()};
             const LayerRecall a = one->rows(here_, memory, l, queries),
-                              b = other->rows(*there_, memory, l, queries);
+                              b = other->rows(*there_, memory, l, near);
             ASSERT_EQ(a.rows.size(), b.rows.size()) << "update " << update << ", layer " << l;
             for (std::size_t r = 0; r < a.rows.size(); ++r) {
               ASSERT_EQ(a.rows[r].id, b.rows[r].id) << "update " << update << ", layer " << l;
