@@ -159,6 +159,12 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       ->type_name("X")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6).description(""));
+  add_choice(
+      command, "--evidence", options.evidence,
+      "names: an answer that stands in a passage about others than the question names is none; none: it "
+      "is not looked at; default: as the delta says, else names",
+      {"names", "none"})
+      ->group(group);
   command
       .add_option("--recall-chunks", options.recall_chunks,
                   "with --recall oracle: the writes to recall first, by number")
@@ -257,6 +263,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
   options.recall.margin = memory.recall_margin;
   options.recall.read_over = read_over_from_name(memory.read_over);
   options.recall.search = search_from_name(memory.search);
+  options.recall.evidence = evidence_from_name(memory.evidence);
   options.recall.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;
   options.recall_seed = seed;

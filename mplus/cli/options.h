@@ -31,6 +31,7 @@ struct MemoryOptions {
   std::optional<double> recall_margin;  // unset: as the delta says
   std::string read_over;                // empty: as the delta says
   double words_weight = 1;
+  std::string evidence;  // empty: as the delta says
   std::vector<std::int64_t> recall_chunks;
   std::string dtype;         // a name of memory_type_of(); empty: as the file or session, else kNewMemory
   std::string ltm_capacity;  // empty: as the file, else as the delta says

@@ -51,6 +51,16 @@ std::string_view read_over_name(ReadOver read_over) {
   return kReadOverNames[static_cast<std::size_t>(read_over)];
 }
 
+std::optional<EvidenceRule> evidence_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kEvidenceNames); ++i)
+    if (name == kEvidenceNames[i]) return static_cast<EvidenceRule>(i);
+  return std::nullopt;
+}
+
+std::string_view evidence_name(EvidenceRule evidence) {
+  return kEvidenceNames[static_cast<std::size_t>(evidence)];
+}
+
 std::optional<Search> search_from_name(std::string_view name) {
   if (name == "auto") return Search::automatic;
   if (name == "exact") return Search::exact;
@@ -63,6 +73,7 @@ RecallPolicy resolved(RecallPolicy policy, const RecallRequest& request) {
   policy.words_weight = request.words_weight.value_or(policy.words_weight);
   policy.over_everything = request.over_everything.value_or(policy.over_everything);
   policy.margin = request.margin.value_or(policy.margin);
+  policy.evidence = request.evidence.value_or(policy.evidence);
   policy.search.search = request.search.value_or(policy.search.search);
   if (!policy.over_everything) policy.read_over = ReadOver::everything;
   policy.read_over = request.read_over.value_or(policy.read_over);

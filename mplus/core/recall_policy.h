@@ -41,6 +41,15 @@ inline constexpr std::string_view kReadOverNames[] = {"everything", "recalled", 
 std::optional<ReadOver> read_over_from_name(std::string_view name);
 std::string_view read_over_name(ReadOver read_over);
 
+// What an answer must have for itself in the text of the passage that it was read from.
+enum class EvidenceRule : std::uint8_t {
+  none,
+  names,  // a passage that an answer stands in speaks of somebody or something the question names
+};
+inline constexpr std::string_view kEvidenceNames[] = {"none", "names"};  // in that order
+std::optional<EvidenceRule> evidence_from_name(std::string_view name);
+std::string_view evidence_name(EvidenceRule evidence);
+
 enum class Search : std::uint8_t { automatic, exact, two_level };  // automatic: two levels where faster
 std::optional<Search> search_from_name(std::string_view name);     // auto, exact, two-level
 
@@ -75,6 +84,7 @@ struct RecallPolicy {
   double lean = 0;             // nats: how much likelier "no answer" must be than an answer
   double lag = 0;              // nats more for an answer, a standard deviation behind the best
   std::string no_answer = {};  // what the model says where nothing it sees answers
+  EvidenceRule evidence = EvidenceRule::names;  // where there is a no_answer, and the text is known
 };
 
 // What a request asks for; unset: as the policy has it.
@@ -85,6 +95,7 @@ struct RecallRequest {
   std::optional<double> margin;
   std::optional<ReadOver> read_over;  // unset where short-term rows do not take part: everything
   std::optional<Search> search;
+  std::optional<EvidenceRule> evidence;
 };
 
 // Throws where the two do not fit together.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answering.h"
@@ -16,6 +17,7 @@ struct Generation::State {
   const Session& session;
   Session* changed = nullptr;    // the same, where the answer becomes a turn of it
   std::string text;              // question, prompt or message
+  std::string question;          // as it was asked, where the prompt holds it
   std::vector<io::TokenId> ids;  // a prompt without a text
   GenerateOptions options;
   const TurnTaken* told = nullptr;
@@ -122,7 +124,7 @@ Steps<Answer> Generation::answer_prompt(State& state, std::vector<WindowToken> p
   const auto n = static_cast<std::int64_t>(prompt.size());
   co_await reader.append_prompt(std::move(prompt), {OnStop::fail, state.options.cancel.flag});
   const std::int64_t end = reader.window_size();
-  const Answering::Place place{std::max<std::int64_t>(0, end - n), end, source};
+  const Answering::Place place{std::max<std::int64_t>(0, end - n), end, source, state.question};
   Answering answering(reader, state.options, place, nullptr);
   co_return co_await answering.run();
 }
@@ -156,7 +158,7 @@ Steps<Answer> Generation::run_ask(State& state) {
   state.options = state.session.asking(state.options, state.text);
   const std::string& stop = engine.weights().memory->stop;
   if (!stop.empty()) state.options.stop.push_back(stop);
-  state.text = std::move(text);
+  state.question = std::exchange(state.text, std::move(text));
   co_return co_await run_text(state);
 }
 

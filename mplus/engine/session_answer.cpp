@@ -118,7 +118,7 @@ Steps<Answer> Session::turn(std::string_view message, const GenerateOptions& opt
   const std::int64_t message_end = window_size() - opening;
   const GenerateOptions asks = asking(options, message);
   const Answering::Place place{std::max<std::int64_t>(0, message_end - from_end_begin),
-                               message_end - from_end_end, source};
+                               message_end - from_end_end, source, message};
   Answering answering(*this, asks, place, told);
   Answer answer = co_await answering.run();
   co_await close_answer(answer, source, opening);

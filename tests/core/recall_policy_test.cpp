@@ -29,11 +29,13 @@ TEST(RecallPolicy, ARequestSaysWhatDiffers) {
   EXPECT_EQ(same.rule, RecallRule::consensus);
   EXPECT_EQ(same.margin, 1.5);
   EXPECT_EQ(same.read_over, ReadOver::attempts);
+  EXPECT_EQ(same.evidence, EvidenceRule::names);
   RecallRequest request;
   request.rule = RecallRule::hybrid;
   request.margin = 0.5;
   request.words_weight = 2;
   request.search = Search::exact;
+  request.evidence = EvidenceRule::none;
   request.read_over = ReadOver::recalled;
   const RecallPolicy other = resolved(delta, request);
   EXPECT_EQ(other.rule, RecallRule::hybrid);
@@ -42,6 +44,7 @@ TEST(RecallPolicy, ARequestSaysWhatDiffers) {
   EXPECT_EQ(other.search.search, Search::exact);
   EXPECT_EQ(other.read_over, ReadOver::recalled);
   EXPECT_EQ(other.attempts, 4);
+  EXPECT_EQ(other.evidence, EvidenceRule::none);
 }
 
 TEST(RecallPolicy, WithoutShortTermRowsEverythingIsRead) {

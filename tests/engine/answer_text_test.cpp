@@ -48,6 +48,43 @@ TEST_F(AnswerTextTest, NoAnswerIsNeverSeen) {
   EXPECT_EQ(shown_, "");
 }
 
+TEST_F(AnswerTextTest, WhatIsRefutedIsNeverSeen) {
+  std::string asked;
+  const auto refutes = [&](std::string_view said) {
+    asked = said;
+    return said == "64691 meters";
+  };
+  AnswerText text(&tokenizer_, options_, "", "", refutes);
+  say(text, " 64691 meters\n");
+  EXPECT_EQ(text.reason(), StopReason::stop_string);
+  EXPECT_FALSE(text.is_none()) << "it is asked when the answer has ended";
+  EXPECT_TRUE(text.is_refuted());
+  EXPECT_EQ(asked, "64691 meters");
+  EXPECT_TRUE(text.is_none());
+  EXPECT_EQ(text.finish(), " 64691 meters");
+  EXPECT_EQ(shown_, "");
+  AnswerText other(&tokenizer_, options_, "", "", refutes);
+  say(other, " 12\n");
+  EXPECT_EQ(shown_, "");
+  EXPECT_FALSE(other.is_refuted());
+  other.stands();
+  EXPECT_EQ(shown_, " 12");
+}
+
+TEST_F(AnswerTextTest, LongTextIsNotHeldBackToItsEnd) {
+  options_.on_text = [this](std::string_view piece) {
+    shown_ += piece;
+    return true;
+  };
+  int times = 0;
+  AnswerText text(&tokenizer_, options_, "", "", [&](std::string_view) { return ++times > 1; });
+  const std::string story(300, 'x');
+  say(text, story);
+  EXPECT_EQ(shown_, story);
+  EXPECT_FALSE(text.is_refuted());
+  EXPECT_EQ(times, 1);
+}
+
 TEST_F(AnswerTextTest, WhatMustStandInATextIsSeenOnceItIsKnownTo) {
   AnswerText text(&tokenizer_, options_, "I do not know.", "The cat is called Biscuit now.");
   say(text, " biscuit");

@@ -58,6 +58,53 @@ TEST_F(DefaultModel, RemembersWhatItWasTold) {
   EXPECT_GE(right, 2);
 }
 
+// The right kind of fact, of another: the model names it, and the text it was read from tells.
+TEST_F(DefaultModel, WhatIsOfOthersIsNoAnswer) {
+  Session session(*engine_);
+  ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);
+  GenerateOptions options;
+  options.max_tokens = 12;
+  constexpr const char* kQuestion = "What is the capital of Tarixe?";
+  options.recall.evidence = EvidenceRule::none;
+  const Answer unchecked = session.ask(kQuestion, options);
+  ASSERT_NE(unchecked.text.find("Nokzi"), std::string::npos) << unchecked.text;
+  EXPECT_TRUE(unchecked.refuted.empty());
+  options.recall.evidence.reset();
+  std::string shown;
+  options.on_text = [&](std::string_view piece) {
+    shown += piece;
+    return true;
+  };
+  const Answer answer = session.ask(kQuestion, options);
+  EXPECT_EQ(answer.text, " I do not know.");
+  EXPECT_EQ(shown, answer.text);
+  ASSERT_EQ(answer.refuted.size(), 1u);
+  EXPECT_EQ(answer.refuted[0].names, "Tarixe");
+  EXPECT_EQ(answer.refuted[0].said.substr(0, 5), "Nokzi");
+}
+
+// From the journal, without looking at the evidence again.
+TEST_F(DefaultModel, ARefutedTurnIsReplayedAsItWas) {
+  Session session(*engine_), again(*engine_);
+  for (Session* s : {&session, &again}) ASSERT_GT(s->remember(kFacts, "facts.txt").updates, 0);
+  GenerateOptions options;
+  options.max_tokens = 12;
+  std::string question;
+  for (const char* asked : {"What is the capital of Tarixe?", "What is the capital of Lorri?",
+                            "What is the password of Lizi?", "What is the dog of Anna Grant called?"})
+    if (question.empty() && !session.fork().say(asked, options).refuted.empty()) question = asked;
+  ASSERT_FALSE(question.empty()) << "none of them is refuted";
+  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
+  EXPECT_EQ(session.say(question, options).text, "I do not know.");
+  session.set_event_sink({});
+  options.recall.evidence = EvidenceRule::none;
+  EXPECT_EQ(session.fork().say("And who is my brother?", options).tokens,
+            again.fork().say("And who is my brother?", options).tokens);
+  ASSERT_EQ(session.window().size(), again.window().size());
+  for (std::size_t i = 0; i < session.window().size(); ++i)
+    EXPECT_EQ(session.window()[i].id, again.window()[i].id);
+}
+
 TEST_F(DefaultModel, TextThatWaitsIsTheNewest) {
   Session session(*engine_);
   ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);

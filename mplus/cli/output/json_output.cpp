@@ -23,6 +23,11 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
   json["recall"] = recall_rule_name(answer.recall);
   json["reread"] = reread_json(answer.reread, record);
   json["passed"] = answer.passed;
+  json["refuted"] = Json::array();
+  for (const engine::Refuted& refuted : answer.refuted)
+    json["refuted"].push_back({{"chunk", refuted.chunk ? Json(*refuted.chunk) : Json()},
+                               {"said", refuted.said},
+                               {"names", refuted.names}});
   json["waiting"] = spans_json(answer.waiting, record);
   if (with_why) json["why"] = why_json(answer.why, record);
   return json;

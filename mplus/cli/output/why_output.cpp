@@ -77,6 +77,11 @@ std::string numbers_of(const engine::WhyChunk& chunk) {
   return chunk.reread ? text + "; read again" : text;
 }
 
+std::string refuted_text(const engine::Refuted& refuted) {
+  return fmt::format("said \"{}\", which is of others: {} is not spoken of here", refuted.said,
+                     refuted.names);
+}
+
 }  // namespace
 
 std::string why_text(const engine::Answer& answer, const engine::Record& record, const Terminal& terminal) {
@@ -99,7 +104,12 @@ std::string why_text(const engine::Answer& answer, const engine::Record& record,
     if (++place_by_vote > kBestVoted && chunk.rows_recalled == 0 && !chunk.passed) continue;
     passage(places(record, chunk.chunk, chunk.spans), chunk.spans);
     text += fmt::format("{:{}}{}\n", "", kIndent, terminal.styled(Style::dim, numbers_of(chunk)));
+    for (const engine::Refuted& refuted : answer.refuted)
+      if (refuted.chunk == chunk.chunk)
+        text += fmt::format("{:{}}{}\n", "", kIndent, terminal.styled(Style::dim, refuted_text(refuted)));
   }
+  for (const engine::Refuted& refuted : answer.refuted)
+    if (!refuted.chunk) text += fmt::format("  Of all that was read: {}\n", refuted_text(refuted));
   return text;
 }
 

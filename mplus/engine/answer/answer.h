@@ -66,6 +66,13 @@ struct WhyChunk {
   std::int64_t rows_short_term = 0;   // over all layers, still in short-term memory
 };
 
+// What was said on a passage that speaks of others than the question names, and so was no answer.
+struct Refuted {
+  std::optional<std::int64_t> chunk;  // none: text in the window, or all of a young memory
+  std::string said;
+  std::string names;  // of the question, which the passage does not speak of
+};
+
 struct Answer {
   std::string text;
   std::vector<io::TokenId> tokens;
@@ -76,6 +83,7 @@ struct Answer {
   std::vector<std::int64_t> reread;      // chunks whose text stood in front of the question, oldest first
   // Chunks that were read before, one at a time, and gave no answer.
   std::vector<std::int64_t> passed;
+  std::vector<Refuted> refuted;
   // Text not written yet that gave the answer, read before any chunk; empty where memory was read.
   std::vector<Span> waiting;
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to

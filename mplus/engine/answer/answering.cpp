@@ -10,18 +10,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPenaltyTokens = 64;  // a repetition penalty looks this far back
+constexpr std::int64_t kBytesBefore = 2000;  // of a source, in front of what was read: one or two chunks
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// The chunk whose rows were read, where it was one.
-std::optional<std::int64_t> chunk_seen(const Answer& answer, std::int64_t K) {
-  for (const auto* lists : {&answer.recalled_births, &answer.seen_births})
-    for (const std::vector<std::int64_t>& births : *lists)
-      if (!births.empty()) return memory::chunk_of(births.front(), K);
-  return std::nullopt;
 }
 
 std::optional<AttemptChoice> attempt_choice(const Engine& engine) {
@@ -29,6 +21,15 @@ std::optional<AttemptChoice> attempt_choice(const Engine& engine) {
   const RecallPolicy& policy = engine.recall_policy();
   if (policy.no_answer.empty() || (policy.lean == 0 && policy.lag == 0)) return std::nullopt;
   return AttemptChoice(engine.tokenizer(), policy);
+}
+
+// Where an answer is to be checked against what was read.
+std::optional<Evidence> evidence_for(const RecallPolicy& policy, const GenerateOptions& options,
+                                     std::string_view question) {
+  if (policy.rule == RecallRule::none || policy.no_answer.empty() || options.constraint) return std::nullopt;
+  if (policy.evidence == EvidenceRule::none || question.empty()) return std::nullopt;
+  Evidence evidence(question);
+  return evidence.has_names() ? std::optional(std::move(evidence)) : std::nullopt;
 }
 
 void check(const GenerateOptions& options) {
@@ -54,6 +55,7 @@ Answering::Answering(Session& session, const GenerateOptions& options, Place pla
       waiting_(session.told_in_window(place.scouts_begin)),
       choice_(attempt_choice(engine_)),
       reading_(engine_, session.memory_, session.rows_, options, !waiting_.empty() && !told),
+      evidence_(told ? std::nullopt : evidence_for(reading_.policy(), options, place.question)),
       next_(static_cast<std::size_t>(engine_.weights().config.vocab)),
       keep_logits_([this](std::int64_t, std::span<const float> logits) {
         std::copy(logits.begin(), logits.end(), next_.begin());
@@ -87,7 +89,7 @@ Steps<Answer> Answering::run() {
     const bool answered = co_await attempt();
     answer_.decode_seconds += seconds_since(decoding);
     if (answered) break;
-    pass_over(chunk_seen(answer_, session_.memory_.layout().K));
+    pass_over(chunk_seen());
     session_.window_.erase(session_.window_.begin() + asked, session_.window_.end());
   }
   answer_.recall = reading_.policy().rule;
@@ -123,10 +125,13 @@ void Answering::note_read() {
 }
 
 Steps<bool> Answering::attempt() {
-  const bool window_alone = !chunk_seen(answer_, session_.memory_.layout().K) && !answer_.seen_births.empty();
+  const bool window_alone = !chunk_seen() && !answer_.seen_births.empty();
   bool answered = true;
   if (told_) {
-    co_await take_tokens();
+    co_await take_tokens(told_->answer_ids, told_->answer_read);
+    answer_.text = told_->answer;
+  } else if (no_answer_) {
+    co_await say_no_answer();
   } else if (choice_ && reading_.behind() && !choice_->settle(next_, *reading_.behind()) &&
              reading_.has_next()) {
     answered = false;
@@ -134,133 +139,72 @@ Steps<bool> Answering::attempt() {
     // What waits is text: an answer that it gives must stand in it.
     std::string quotes;
     if (window_alone)
-      for (const Span& span : waiting_) quotes += session_.record_.text(span);
+      for (const Span& span : waiting_) quotes.append(session_.record_.text(span)).append("\n");
     answered = co_await generate_tokens(quotes);
   }
   if (answered && window_alone) answer_.waiting = waiting_;
   co_return answered;
 }
 
-// Chunks are tried one after another, and this one says nothing: as if it had not been read.
+// Chunks are tried one after another, and this one says nothing: as if it had not been read. The last one is
+// read once more, to say that there is no answer.
 void Answering::pass_over(std::optional<std::int64_t> chunk) {
-  if (chunk) answer_.passed.push_back(*chunk);
-  reading_.next();
+  if (reading_.has_next()) {
+    if (chunk) answer_.passed.push_back(*chunk);
+    reading_.next();
+  } else {
+    no_answer_ = true;
+    reading_.again();
+  }
   session_.rows_.truncate(already_read_);
   answer_.tokens.clear();
   answer_.chances.clear();
   answer_.read_tokens = 0;
 }
 
-Steps<bool> Answering::generate_tokens(std::string quotes) {
-  Sampler sampler(options_.sampling, engine_.weights().config.vocab);
-  // Without a tokenizer a model speaks in ids alone.
-  AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
-                  reading_.has_next() ? engine_.recall_policy().no_answer : "", quotes);
-  const std::unique_ptr<Constraint> constraint = options_.constraint ? options_.constraint() : nullptr;
-  // Then logits need not come out of the pass.
-  const bool best_alone = options_.sampling.takes_the_best() && !constraint && !options_.chances;
-  std::vector<io::TokenId> recent = unread_;
-  const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
-  answer_.tokens.reserve(expected);
-  recent.reserve(recent.size() + expected);
-  session_.window_.reserve(session_.window_.size() + expected);
-  WindowToken token = first_token();
-  answer_.reason = StopReason::max_tokens;
-  for (std::int64_t n = 0; n < options_.max_tokens; ++n) {
-    if (options_.cancel.reached()) {
-      if (n == 0) fail(ErrorCode::cancelled, "stopped on request");
-      answer_.reason = StopReason::cancelled;
-      break;
-    }
-    if (constraint) apply(*constraint, engine_, next_);
-    const std::span<const io::TokenId> said = std::span(recent).last(std::min(recent.size(), kPenaltyTokens));
-    token.id = n > 0 && best_alone
-                   ? best_
-                   : sampler.pick(next_, {said, std::span(answer_.tokens)}, static_cast<std::uint32_t>(n),
-                                  static_cast<std::uint32_t>(session_.turns_));
-    if (engine_.is_end(token.id)) {
-      answer_.reason = StopReason::end_of_text;
-      break;
-    }
-    recent.push_back(token.id);
-    if (constraint) constraint->take(engine_.tokenizer().token_bytes(token.id));
-    if (options_.chances) answer_.chances.push_back(chances(next_, token.id, *options_.chances));
-    answer_.reason = reason_to_end(text, token.id);
-    const bool spills = is_full();
-    if (spills) co_await make_room();
-    push_token(token);
-    if (spills && !text.stands()) answer_.reason = StopReason::cancelled;  // there is no way back
-    if (text.is_none() || answer_.reason != StopReason::max_tokens || n + 1 == options_.max_tokens) break;
-    const bool read =
-        co_await Offer{read_token(token.id, spills, best_alone ? &best_ : nullptr), OnStop::report};
-    if (!read) {
-      answer_.reason = StopReason::cancelled;
-      break;
-    }
-    ++answer_.read_tokens;
+std::optional<std::int64_t> Answering::chunk_seen() const {
+  for (const auto* lists : {&answer_.recalled_births, &answer_.seen_births})
+    for (const std::vector<std::int64_t>& births : *lists)
+      if (!births.empty()) return memory::chunk_of(births.front(), session_.memory_.layout().K);
+  return std::nullopt;
+}
+
+std::set<std::int64_t> Answering::chunks_read() const {
+  std::set<std::int64_t> chunks(answer_.reread.begin(), answer_.reread.end());
+  const memory::Memory& memory = session_.memory_;
+  for (const auto* lists : {&answer_.recalled_births, &answer_.seen_births})
+    for (const std::vector<std::int64_t>& births : *lists)
+      for (const std::int64_t birth : births) chunks.insert(memory::chunk_of(birth, memory.layout().K));
+  if (!answer_.seen_births.empty()) return chunks;
+  for (std::int64_t l = 0; l < memory.layout().layers; ++l) {  // all of short-term memory was seen
+    const memory::RowsView slots = memory.short_term(l);
+    for (std::int64_t r = 0; r < slots.n; ++r)
+      chunks.insert(memory::chunk_of(slots.birth[r], memory.layout().K));
   }
-  const bool nothing = text.is_none() || (!quotes.empty() && text.is_empty());
-  const bool none = nothing && answer_.reason != StopReason::cancelled;
-  if (!none) text.stands();
-  answer_.text = text.finish();
-  co_return !none;
+  return chunks;
 }
 
-StopReason Answering::reason_to_end(AnswerText& text, io::TokenId id) {
-  answer_.tokens.push_back(id);
-  const bool ends = !text.push(id);
-  if (!engine_.has_memory() && session_.window_size() == engine_.window_tokens())
-    return StopReason::context_full;
-  return ends ? text.reason() : StopReason::max_tokens;
+Passage Answering::passage() const {
+  Passage passage;
+  const auto add = [&](const Span& span) {
+    const Source& source = session_.record_.source(span.source);
+    passage.text.append(session_.record_.text(span)).append("\n");
+    const auto begin = static_cast<std::size_t>(std::max<std::int64_t>(0, span.byte_begin - kBytesBefore));
+    passage.before.append(source.name).append("\n");
+    passage.before.append(source.text.substr(std::min(begin, source.text.size()),
+                                             static_cast<std::size_t>(span.byte_begin) - begin));
+    passage.before.append("\n");
+  };
+  std::for_each(waiting_.begin(), waiting_.end(), add);
+  for (const std::int64_t chunk : chunks_read())
+    for (const Span& span : session_.record_.spans(chunk))
+      if (span.byte_begin < span.byte_end) add(span);  // not a template's tokens
+  return passage;
 }
 
-WindowToken Answering::first_token() const {
-  WindowToken token{.source = place_.source};
-  const WindowToken& last = session_.window_.back();
-  if (last.source == place_.source) token.index = last.index + 1;
-  return token;
-}
-
-bool Answering::is_full() const {
-  return engine_.has_memory() && session_.window_size() >= engine_.window_tokens();
-}
-
-// The newest token is not read yet: it stays out of what is written to make room for it.
-Steps<> Answering::make_room() {
-  if (session_.reread_.count > 0) {
-    session_.drop_reread();  // it is in memory already
-    co_return;
-  }
-  co_await session_.write_front(std::min(engine_.chunk_tokens(), session_.window_size()));
-}
-
-void Answering::push_token(WindowToken& token) {
-  token.byte_begin = token.byte_end;
-  if (engine_.has_tokenizer())
-    token.byte_end += static_cast<std::int64_t>(engine_.tokenizer().token_bytes(token.id).size());
-  session_.window_.push_back(token);
-  ++token.index;
-}
-
-Work& Answering::read_token(io::TokenId id, bool memory_changed, io::TokenId* best) {
-  if (memory_changed) reading_.memory_changed();
-  return reading_.step(id, keep_logits_, best);
-}
-
-Steps<> Answering::take_tokens() {
-  session_.check_ids(told_->answer_ids);
-  WindowToken token = first_token();
-  for (const io::TokenId id : told_->answer_ids) {
-    token.id = id;
-    answer_.tokens.push_back(id);
-    const bool spills = is_full();
-    if (spills) co_await make_room();
-    push_token(token);
-    if (std::ssize(answer_.tokens) > told_->answer_read) continue;
-    co_await Offer{read_token(id, spills)};
-    ++answer_.read_tokens;
-  }
-  answer_.text = told_->answer;
+AnswerText::Refutes Answering::refutes() const {
+  if (!evidence_) return nullptr;
+  return [this, read = passage()](std::string_view said) { return evidence_->speaks_against(said, read); };
 }
 
 }  // namespace mplus::engine

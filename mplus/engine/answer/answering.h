@@ -5,22 +5,24 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/attempt_choice.h"
+#include "mplus/engine/answer/evidence.h"
 #include "mplus/engine/answer/reading.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::engine {
-
-class AnswerText;
 
 class Answering {
  public:
   struct Place {
     std::int64_t scouts_begin = 0, scouts_end = 0;  // window tokens that ask
     std::int64_t source = 0;                        // of the answer's tokens
+    std::string_view question = {};                 // as it was asked; empty: the prompt is no question
   };
   // All must outlive it. `told`: the answer is taken from there; null: it is generated.
   Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* told);
@@ -35,9 +37,15 @@ class Answering {
   void pass_over(std::optional<std::int64_t> chunk);
   void note_read();
 
-  // False: it says that there is no answer, or nothing that stands in `quotes`, if that is not empty.
+  std::optional<std::int64_t> chunk_seen() const;  // where one was read
+  std::set<std::int64_t> chunks_read() const;
+  Passage passage() const;  // the text of what is read, as far as it is known
+  AnswerText::Refutes refutes() const;
+  // False: it says that there is no answer, something refuted by the passage, or nothing that stands in
+  // `quotes`, if that is not empty.
   Steps<bool> generate_tokens(std::string quotes);
-  Steps<> take_tokens();
+  Steps<> take_tokens(std::span<const io::TokenId> ids, std::int64_t read);
+  Steps<> say_no_answer();
   StopReason reason_to_end(AnswerText& text, io::TokenId id);
   WindowToken first_token() const;
   // Puts one more token of the answer behind the window, for which there has to be room.
@@ -55,6 +63,8 @@ class Answering {
   std::vector<Span> waiting_;  // told in the window, before the question
   std::optional<AttemptChoice> choice_;
   Reading reading_;
+  std::optional<Evidence> evidence_;
+  bool no_answer_ = false;  // is all that is left to say
   Answer answer_;
   std::vector<io::TokenId> unread_;
   std::vector<float> next_;  // [V] logits of the token to come, or

@@ -40,6 +40,7 @@ class Reading {
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();
+  void again() { cache_.clear(); }  // for another prefill of the same tokens, over the same rows
   std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
   // Decides what to recall with this prompt; otherwise prefill does, with its own.
   Steps<> plan(Prompt prompt);

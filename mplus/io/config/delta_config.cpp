@@ -165,6 +165,8 @@ RecallPolicy read_recall(const Fields& fields) {
   p.lag = fields.number<double>("turn_lag", 0.0, 1e3).value_or(0);
   p.read_over = named(fields, kReadOver, read_over_from_name, p.read_over,
                       fmt::format("{}, {} or {}", kReadOverNames[0], kReadOverNames[1], kReadOverNames[2]));
+  p.evidence = named(fields, "evidence", evidence_from_name, p.evidence,
+                     fmt::format("{} or {}", kEvidenceNames[0], kEvidenceNames[1]));
   if (p.read_over != ReadOver::everything && !p.over_everything)
     fail(ErrorCode::unsupported,
          "{}: metadata '{}': {} needs '{}' = {}: short-term memory would never be seen", fields.file(),
@@ -186,6 +188,7 @@ void add_recall(StringMap& out, const RecallPolicy& p) {
   if (p.read_over == ReadOver::attempts) out.emplace("read_turns", fmt::format("{}", p.attempts));
   for (const auto& [key, nats] : {std::pair{"turn_lean", p.lean}, {"turn_lag", p.lag}})
     if (nats > 0) out.emplace(key, fmt::format("{}", nats));
+  if (p.evidence != silent.evidence) out.emplace("evidence", evidence_name(p.evidence));
   if (!p.no_answer.empty()) out.emplace(kNoAnswer, escaped(p.no_answer));
 }
 

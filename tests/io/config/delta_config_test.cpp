@@ -123,6 +123,8 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
   EXPECT_MPLUS_ERROR(
       ErrorCode::unsupported, ("metadata 'read_over'", "needs 'no_answer'"),
       with_metadata({{"K", "2"}, {"N", "4"}, {"recall_over", "everything"}, {"read_over", "in-turn"}}));
+  EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'evidence'", "none or names", "all"),
+                     with_metadata({{"K", "2"}, {"N", "4"}, {"evidence", "all"}}));
   refused("read_turns", "0");
   refused("turn_lean", "-1");
   refused("turn_lag", "inf");
