@@ -37,13 +37,12 @@ TEST_F(QuotingTest, SaysWhatStandsInTheText) {
 TEST_F(QuotingTest, TakesTheLikeliestThatStandsThere) {
   EXPECT_EQ(quoted("I live in Leeds now.", "B", 2), "L...") << "told Leeds, not Belgium";
   EXPECT_EQ(quoted("I live in Leeds now.", "B", 9), "<none>") << "far too likely";
-  EXPECT_EQ(quoted("I live in Leeds now.", "BB", 2), "L<none>") << "not twice";
+  EXPECT_EQ(quoted("I live in Leeds now.", "B", 2, 1), "<none>");
 }
 
 TEST_F(QuotingTest, BeginsAndEndsWithAWord) {
-  EXPECT_EQ(quoted("I love cheesecake.", "cheese|", 9), "cheese<none>") << "half a word";
-  EXPECT_EQ(quoted("I love cheesecake.", "cheese|", 1.5F, 100).substr(0, 7), "cheeseC") << "it goes on";
-  EXPECT_EQ(quoted("I love cheesecake.", "cake|", 9), "c<none>");
+  EXPECT_EQ(quoted("I love cheesecake.", "cheese|", 9), "cheeseC...") << "half a word goes on";
+  EXPECT_EQ(quoted("I love cheesecake.", "ake", 9), "<none>") << "the middle of a word";
   EXPECT_EQ(quoted("I love cheesecake.", "|", 9), "<none>") << "nothing is no quotation";
 }
 

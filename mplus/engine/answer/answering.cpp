@@ -139,7 +139,9 @@ Steps<bool> Answering::attempt() {
     // What waits is text: an answer that it gives must stand in it.
     std::string quotes;
     if (window_alone)
-      for (const Span& span : waiting_) quotes.append(session_.record_.text(span)).append("\n");
+      for (const Span& span : waiting_)
+        if (const std::string text = session_.record_.text(span); !text.empty())
+          quotes.append(text).append("\n");
     answered = co_await generate_tokens(quotes);
   }
   if (answered && window_alone) answer_.waiting = waiting_;

@@ -1,6 +1,7 @@
 #include "mplus/engine/answer/quoting.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "mplus/core/text.h"
 
@@ -43,20 +44,22 @@ bool Quoting::is_whole() const {
 
 std::optional<io::TokenId> Quoting::next(std::span<const float> logits) {
   const float likeliest = *std::max_element(logits.begin(), logits.end());
-  const double least = likeliest - (most_ - given_);
+  // A word that was begun is brought to its end.
+  const bool whole = said_.empty() || is_whole();
+  const double least = whole ? likeliest - (most_ - given_) : -std::numeric_limits<double>::infinity();
   std::optional<io::TokenId> best;
   const auto better = [&](io::TokenId id) {
     const float logit = logits[static_cast<std::size_t>(id)];
     return logit >= least && (!best || logit > logits[static_cast<std::size_t>(*best)]);
   };
-  if (is_whole())
+  if (whole && !said_.empty())
     for (const io::TokenId id : ends_)
       if (better(id)) best = id;
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (const auto id = static_cast<io::TokenId>(i); better(id) && goes_on(small(tokenizer_.token_bytes(id))))
       best = id;
   if (!best) return std::nullopt;
-  given_ += likeliest - logits[static_cast<std::size_t>(*best)];
+  if (whole) given_ += likeliest - logits[static_cast<std::size_t>(*best)];
   std::string piece = small(tokenizer_.token_bytes(*best));
   if (said_.empty() && piece.starts_with(' ')) piece.erase(0, 1);
   if (std::find(ends_.begin(), ends_.end(), *best) != ends_.end()) return best;

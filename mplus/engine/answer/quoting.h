@@ -1,6 +1,7 @@
 // An answer word for word out of a text: what was said in a conversation, a note that waits to be written. Of
 // the tokens that go on with such words the likeliest is taken, though another may be likelier still (a small
-// model says Belgium where it was told Leeds), as long as all of them together do not ask for too much.
+// model says Belgium where it was told Leeds), as long as those that begin a word do not ask for too much
+// together.
 #pragma once
 
 #include <optional>
