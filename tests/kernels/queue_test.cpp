@@ -46,7 +46,7 @@ TEST(Isa, IdsNameTheSetAndTheNumerics) {
   for (const auto name : sets) {
     force_isa(name);
     EXPECT_EQ(isa_name(), name);
-    EXPECT_EQ(numerics_id(Numerics::fast), "k3-" + std::string(name) + "-fast");
+    EXPECT_EQ(numerics_id(Numerics::fast), "k4-" + std::string(name) + "-fast");
     EXPECT_EQ(numerics_id(Numerics::exact), "k1-" + std::string(name) + "-exact");
   }
   force_isa(sets.front());

@@ -156,12 +156,12 @@ void bench_attend(benchmark::State& state) {
         8.0 * static_cast<double>(layer));
 }
 
-void bench_retrieval(benchmark::State& state, DType dtype) {
+void bench_retrieval(benchmark::State& state, DType dtype, Numerics numerics) {
   const std::int64_t T = state.range(0), n = state.range(1), d_r = 64;
   const auto q = ramp(T * d_r);
-  const WeightBytes keys(dtype, n, d_r);
+  const WeightBytes keys(dtype, n, dtype == DType::i8 ? d_r + 2 : d_r);  // small keys have a scale
   std::vector<float> scores(static_cast<std::size_t>(n));
-  Queue queue(pool(), Numerics::exact);
+  Queue queue(pool(), numerics);
   for ([[maybe_unused]] auto _ : state) {
     retrieval_scores(queue, {scores.data(), DType::f32, {n}}, {q.data(), DType::f32, {T, d_r}},
                      key_tensor(keys.data(), dtype, n, d_r));
@@ -217,12 +217,18 @@ BENCHMARK(bench_attend)
     ->Args({1, 300})
     ->Args({1, 1500})
     ->UseRealTime();
-BENCHMARK_CAPTURE(bench_retrieval, bf16, DType::bf16)
+BENCHMARK_CAPTURE(bench_retrieval, bf16, DType::bf16, Numerics::exact)
     ->Args({1, 100'000})
-    ->Args({32, 100'000})
+    ->Args({32, 150'000})
     ->Args({256, 20'000})
     ->UseRealTime();
-BENCHMARK_CAPTURE(bench_retrieval, f32, DType::f32)->Args({32, 100'000})->UseRealTime();
+BENCHMARK_CAPTURE(bench_retrieval, f32, DType::f32, Numerics::exact)->Args({32, 150'000})->UseRealTime();
+BENCHMARK_CAPTURE(bench_retrieval, i8_exact, DType::i8, Numerics::exact)->Args({32, 150'000})->UseRealTime();
+BENCHMARK_CAPTURE(bench_retrieval, i8_fast, DType::i8, Numerics::fast)
+    ->Args({1, 100'000})
+    ->Args({32, 150'000})
+    ->Args({256, 20'000})
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace mplus::kernels

@@ -51,9 +51,20 @@ void score_keys_block(const Panel& p, std::int64_t j0, std::int64_t j1) {
   const std::int64_t e = p.job.head_size;
   for_tiles<kTileRows>(j0, j1, [&]<int M>(std::int64_t j) {
     F acc[M][N] = {};
-    tile(acc, p.keys + j * e, e, 1, p.q, kPanel, e);
+    tile_of_rows(acc, p.keys + j * e, e, p.q, kPanel, e);
     store_tile(p.scores + (j - j0) * kPanel, kPanel, acc);
   });
+}
+
+// A lane's block of scores: at[j * kPanel] becomes the weight of key j relative to `maximum`. Adds them up.
+template <class Exp>
+MPLUS_INLINE F weigh(float* at, std::int64_t keys, F maximum, F total, const Exp& exp_of) {
+  for (std::int64_t j = 0; j < keys; ++j, at += kPanel) {
+    const F weight = exp_of(load(at) - maximum);
+    store(at, weight);
+    total = total + weight;
+  }
+  return total;
 }
 
 // Scores become weights relative to the new maximum; returns how much earlier results shrink.
@@ -61,26 +72,24 @@ template <int N>
 void soften(Panel& p, std::int64_t j0, std::int64_t j1, F (&shrink)[N]) {
   const bool masked = j1 > p.visible(0);
   for (int n = 0; n < N; ++n) {
-    F maximum = p.maxima[n];
+    float* scores = p.scores + n * kLanes;
+    F maximum = p.maxima[n], minimum = splat(__builtin_inff());
     for (std::int64_t j = j0; j < j1; ++j) {
-      float* at = p.scores + (j - j0) * kPanel + n * kLanes;
+      float* at = scores + (j - j0) * kPanel;
       F s = load(at);
       if (masked) {
         s = splat(static_cast<std::int32_t>(j)) < p.limits[n] ? s : splat(-__builtin_inff());
         store(at, s);
       }
       maximum = max(maximum, s);
+      minimum = min(minimum, s);
     }
     shrink[n] = exp(p.maxima[n] - maximum);
-    F total = p.sums[n] * shrink[n];
-    for (std::int64_t j = j0; j < j1; ++j) {
-      float* at = p.scores + (j - j0) * kPanel + n * kLanes;
-      const F weight = exp(load(at) - maximum);
-      store(at, weight);
-      total = total + weight;
-    }
+    const F total = p.sums[n] * shrink[n];
+    p.sums[n] = -max_lane(maximum - minimum) >= kNearest
+                    ? weigh(scores, j1 - j0, maximum, total, [](F x) { return exp_near(x); })
+                    : weigh(scores, j1 - j0, maximum, total, [](F x) { return exp(x); });
     p.maxima[n] = maximum;
-    p.sums[n] = total;
   }
 }
 
@@ -94,7 +103,7 @@ void add_values(const Panel& p, std::int64_t j0, std::int64_t j1, const F (&shri
         acc[m][n] = load(p.out + (i + m) * kPanel + n * kLanes) * shrink[n];
       }
     }
-    tile(acc, p.values + j0 * e + i, 1, e, p.scores, kPanel, j1 - j0);
+    tile_of_columns(acc, p.values + j0 * e + i, e, p.scores, kPanel, j1 - j0);
     store_tile(p.out + i * kPanel, kPanel, acc);
   });
 }

@@ -40,6 +40,12 @@ void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int
 std::size_t score_i8_scratch(std::int64_t d_r);
 void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
                    std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+// Where MPLUS_MATRIX_I8 is defined.
+std::size_t packed_queries_matrix_size(std::int64_t T, std::int64_t d_r);
+void pack_queries_matrix(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);
+std::size_t score_matrix_scratch(std::int64_t d_r);
+void score_keys_matrix(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                       std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
 
 void rms_norm_row(float* out, const float* x, const float* weight, std::int64_t d, float epsilon);
 void swiglu(float* out, const float* gate, const float* up, std::int64_t n);

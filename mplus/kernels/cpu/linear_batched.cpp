@@ -110,7 +110,7 @@ void batched_f32(const LinearJob& job, std::int64_t panel, std::int64_t t0, std:
   pack_panel(packed, job, row0);
   for_tiles<kTileRows>(t0, t1, [&]<int M>(std::int64_t t) {
     F acc[M][kTileVectors] = {};
-    tile(acc, job.x + t * job.inputs, job.inputs, 1, packed, kPanel, job.inputs);
+    tile_of_rows(acc, job.x + t * job.inputs, job.inputs, packed, kPanel, job.inputs);
     put_tile(job, acc, t, row0);
   });
 }

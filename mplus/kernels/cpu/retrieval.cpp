@@ -19,7 +19,7 @@ void add_panel(F* sums, const float* queries, const float* keys, std::int64_t n,
   const I counted = lane < splat(static_cast<std::int32_t>(last));
   for_tiles<kTileRows>(0, n, [&]<int M>(std::int64_t j) {
     F acc[M][N] = {};
-    tile(acc, keys + j * d_r, d_r, 1, queries, N * kLanes, d_r);
+    tile_of_rows(acc, keys + j * d_r, d_r, queries, N * kLanes, d_r);
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       F total = sums[j + m];
       MPLUS_UNROLL for (int v = 0; v < N - 1; ++v) total = total + sigmoid(acc[m][v]);

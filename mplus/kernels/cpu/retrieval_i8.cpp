@@ -3,13 +3,15 @@
 // four bytes of each; keys are broadcast.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/math.h"
+#include "mplus/kernels/cpu/query_codes.h"
 #include "mplus/kernels/cpu/tile.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
 
 constexpr std::int64_t kKeys = 64;  // of a block: copied together once for all queries
-constexpr std::int64_t kScaleBytes = 2;
+
+constexpr int kTileKeys = min_of(kTileRows, 6);  // of eight, g++ keeps four sums of NEON in memory
 
 std::int64_t words_of(std::int64_t d_r) { return (d_r + 3) / 4; }
 
@@ -28,13 +30,10 @@ KeyCodes codes_in(std::byte* scratch, std::int64_t words) {
 
 void copy_keys(const KeyCodes& to, const std::byte* keys, std::int64_t n, std::int64_t d_r) {
   const std::int64_t words = words_of(d_r);
-  for (std::int64_t j = 0; j < n; ++j, keys += d_r + kScaleBytes) {
+  for (std::int64_t j = 0; j < n; ++j, keys += d_r + kKeyScaleBytes) {
     to.words[(j + 1) * words - 1] = 0;
     __builtin_memcpy(to.words + j * words, keys, static_cast<std::size_t>(d_r));
-    std::uint16_t scale;
-    __builtin_memcpy(&scale, keys + d_r, sizeof scale);
-    const std::uint32_t bits = static_cast<std::uint32_t>(scale) << 16;
-    __builtin_memcpy(to.scales + j, &bits, sizeof bits);
+    to.scales[j] = key_scale(keys + d_r);
     std::int32_t total = 0;
     if constexpr (kByteOffset != 0)  // what the offset of the queries adds is taken off first
       for (std::int64_t i = 0; i < d_r; ++i) total += static_cast<std::int8_t>(keys[i]);
@@ -51,7 +50,7 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
   const I counted = lane < splat(static_cast<std::int32_t>(last));
   F scales[N];
   MPLUS_UNROLL for (int v = 0; v < N; ++v) scales[v] = load_bits<F>(panel + (words * N + v) * kVectorBytes);
-  for_tiles<kTileRows>(0, n, [&]<int M>(std::int64_t j) {
+  for_tiles<kTileKeys>(0, n, [&]<int M>(std::int64_t j) {
     I acc[M][N];
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = splat(keys.begin[j + m]);
@@ -76,19 +75,6 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
   });
 }
 
-// To the nearest, halves to even, within ±127.
-std::int32_t rounded(float x) {
-  constexpr float kMost = 127, kShift = 0x1.8p23f;
-  const float limited = !(x > -kMost) ? -kMost : x > kMost ? kMost : x;
-  return static_cast<std::int32_t>((limited + kShift) - kShift);
-}
-
-float scale_of(const float* q, std::int64_t d_r) {
-  float largest = 0;
-  for (std::int64_t i = 0; i < d_r; ++i) largest = max_of(largest, q[i] < 0 ? -q[i] : q[i]);
-  return largest / 127.0f;
-}
-
 }  // namespace
 
 std::size_t packed_queries_i8_size(std::int64_t T, std::int64_t d_r) {
@@ -105,12 +91,11 @@ void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int
     __builtin_memset(packed, 0, static_cast<std::size_t>((words + 1) * width * 4));
     for (std::int64_t lane = 0; lane < count; ++lane) {
       const float* query = q + (t0 + lane) * d_r;
-      const float scale = scale_of(query, d_r);
-      const float inverse = scale >= 0x1p-100f ? 1.0f / scale : 0.0f;
+      const QueryScale scale = scale_of(query, d_r);
       for (std::int64_t i = 0; i < d_r; ++i)
         packed[(i / 4 * width + lane) * 4 + i % 4] =
-            static_cast<std::byte>(rounded(query[i] * inverse) + kByteOffset);
-      __builtin_memcpy(packed + (words * width + lane) * 4, &scale, sizeof scale);
+            static_cast<std::byte>(rounded(query[i] * scale.inverse) + kByteOffset);
+      __builtin_memcpy(packed + (words * width + lane) * 4, &scale.value, sizeof scale.value);
     }
     packed += (words + 1) * width * 4;
   }
@@ -127,7 +112,7 @@ void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const
   const KeyCodes codes = codes_in(scratch + kKeys * kVectorBytes, words);
   for (; j0 < j1; j0 += kKeys) {
     const std::int64_t n = min_of(kKeys, j1 - j0);
-    copy_keys(codes, keys + j0 * (d_r + kScaleBytes), n, d_r);
+    copy_keys(codes, keys + j0 * (d_r + kKeyScaleBytes), n, d_r);
     for (std::int64_t j = 0; j < n; ++j) sums[j] = F{};
     const std::byte* panel = packed;
     for (std::int64_t t = 0; t < T; t += kPanel) {

@@ -76,7 +76,7 @@ MPLUS_INLINE void prefetch_rows([[maybe_unused]] const float* p, [[maybe_unused]
 }
 
 template <class T>
-MPLUS_INLINE T min_of(T a, T b) {
+MPLUS_INLINE constexpr T min_of(T a, T b) {
   return a < b ? a : b;
 }
 template <class T>

@@ -14,6 +14,7 @@ MPLUS_INLINE I ints(__m256i v) { return reinterpret_cast<I>(v); }
 
 MPLUS_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
 MPLUS_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
+MPLUS_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
 MPLUS_INLINE float sum(F v) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));

@@ -14,6 +14,7 @@ MPLUS_INLINE I ints(__m512i v) { return reinterpret_cast<I>(v); }
 
 MPLUS_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 MPLUS_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
+MPLUS_INLINE F min(F a, F b) { return _mm512_min_ps(a, b); }
 MPLUS_INLINE float sum(F v) { return _mm512_reduce_add_ps(v); }
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
   const F ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);

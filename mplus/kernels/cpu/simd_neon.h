@@ -14,7 +14,7 @@
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 0;
-inline constexpr int kTileRows = 6;  // of eight, g++ keeps four accumulators in memory
+inline constexpr int kTileRows = 8;
 inline constexpr int kTileRowsI8 = 8;
 inline constexpr int kTileRowsBf16 = 8;
 inline constexpr int kPanelBf16 = 12;
@@ -27,6 +27,7 @@ MPLUS_INLINE F floats(float32x4_t v) { return reinterpret_cast<F>(v); }
 
 MPLUS_INLINE F fma(F a, F b, F c) { return floats(vfmaq_f32(raw(c), raw(a), raw(b))); }
 MPLUS_INLINE F max(F a, F b) { return floats(vmaxq_f32(raw(a), raw(b))); }
+MPLUS_INLINE F min(F a, F b) { return floats(vminq_f32(raw(a), raw(b))); }
 MPLUS_INLINE float sum(F v) { return vaddvq_f32(raw(v)); }
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
   return floats(vpaddq_f32(vpaddq_f32(raw(a), raw(b)), vpaddq_f32(raw(c), raw(d))));

@@ -12,6 +12,7 @@ typedef std::int16_t S __attribute__((vector_size(16)));
 
 MPLUS_INLINE F fma(F a, F b, F c) { return a * b + c; }
 MPLUS_INLINE F max(F a, F b) { return a > b ? a : b; }
+MPLUS_INLINE F min(F a, F b) { return a < b ? a : b; }
 MPLUS_INLINE float sum(F v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) { return F4{sum(a), sum(b), sum(c), sum(d)}; }
 // Wraps, as vectors do: lanes of what was no number hold anything.

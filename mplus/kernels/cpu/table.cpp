@@ -34,10 +34,10 @@ extern const Table kTable = {
     .pack_queries = pack_queries,
     .score_scratch = score_scratch,
     .score_keys = score_keys,
-    .packed_queries_i8_size = packed_queries_i8_size,
-    .pack_queries_i8 = pack_queries_i8,
-    .score_i8_scratch = score_i8_scratch,
-    .score_keys_i8 = score_keys_i8,
+    .small = {packed_queries_i8_size, pack_queries_i8, score_i8_scratch, score_keys_i8},
+#if defined(MPLUS_MATRIX_I8)
+    .small_fast = {packed_queries_matrix_size, pack_queries_matrix, score_matrix_scratch, score_keys_matrix},
+#endif
     .rms_norm_row = rms_norm_row,
     .swiglu = swiglu,
     .silu = silu,

@@ -62,6 +62,15 @@ struct AttendJob {
   float scale = 1.0f;
 };
 
+struct SmallScoring {
+  std::size_t (*packed_size)(std::int64_t T, std::int64_t d_r) = nullptr;
+  void (*pack)(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) = nullptr;
+  std::size_t (*scratch)(std::int64_t d_r) = nullptr;
+  void (*score)(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) = nullptr;
+};
+inline constexpr std::int64_t kMostFastColumns = 256;  // of small keys under fast numerics
+
 inline constexpr std::int64_t kDecodeChunk = 256;  // cache rows of one item of a single query's attention
 
 struct Table {
@@ -108,12 +117,9 @@ struct Table {
   std::size_t (*score_scratch)(std::int64_t d_r);
   void (*score_keys)(float* scores, const float* packed, std::int64_t T, const std::byte* keys, DType dtype,
                      std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
-  // The same for small keys, in integers.
-  std::size_t (*packed_queries_i8_size)(std::int64_t T, std::int64_t d_r);
-  void (*pack_queries_i8)(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);
-  std::size_t (*score_i8_scratch)(std::int64_t d_r);
-  void (*score_keys_i8)(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+  // The same for small keys, in integers; `fast` in its own way where the instruction set has one.
+  SmallScoring small;
+  SmallScoring small_fast = {};
 
   // Element-wise and row-wise.
   void (*rms_norm_row)(float* out, const float* x, const float* weight, std::int64_t d, float epsilon);

@@ -5,6 +5,9 @@
 #pragma once
 
 #include "mplus/kernels/cpu/simd.h"
+#if defined(MPLUS_ISA_NEON)
+#include "mplus/kernels/cpu/tile_neon.h"
+#endif
 
 namespace mplus::kernels::MPLUS_ISA {
 
@@ -22,6 +25,27 @@ MPLUS_INLINE void tile(F (&acc)[M][N], const float* a, std::int64_t a_row, std::
       MPLUS_UNROLL for (int n = 0; n < N; ++n) acc[m][n] = fma(row, column[n], acc[m][n]);
     }
   }
+}
+
+// Of factors a[m * a_row + k], and of a[k * a_step + m].
+template <int M, int N>
+MPLUS_INLINE void tile_of_rows(F (&acc)[M][N], const float* a, std::int64_t a_row, const float* b,
+                               std::int64_t b_step, std::int64_t K) {
+#if defined(MPLUS_ISA_NEON)
+  if constexpr (M == 8 && N == 3) {
+    sum_pairs(acc, a, a_row, b, b_step, K / 2);
+    return tile(acc, a + K / 2 * 2, a_row, 1, b + K / 2 * 2 * b_step, b_step, K % 2);
+  }
+#endif
+  tile(acc, a, a_row, 1, b, b_step, K);
+}
+template <int M, int N>
+MPLUS_INLINE void tile_of_columns(F (&acc)[M][N], const float* a, std::int64_t a_step, const float* b,
+                                  std::int64_t b_step, std::int64_t K) {
+#if defined(MPLUS_ISA_NEON)
+  if constexpr (M % kLanes == 0) return sum_columns(acc, a, a_step, b, b_step, K);
+#endif
+  tile(acc, a, 1, a_step, b, b_step, K);
 }
 
 // Unrolled, so that the accumulators stay in registers.

@@ -31,26 +31,28 @@ std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + kLine - 1
 // Queries as keys of this type are scored with, and what scores them.
 class Scorer {
  public:
-  Scorer(std::int64_t T, DType dtype, std::int64_t d_r) : T_(T), dtype_(dtype), d_r_(d_r) {}
+  Scorer(Numerics numerics, const ConstTensor& q, DType dtype)
+      : T_(q.size(0)), d_r_(q.size(1)), dtype_(dtype), small_(isa_.small) {
+    if (numerics == Numerics::fast && isa_.small_fast.score != nullptr && d_r_ <= kMostFastColumns)
+      small_ = isa_.small_fast;
+  }
 
   std::size_t packed_size() const {
-    return whole_lines(small() ? isa_.packed_queries_i8_size(T_, d_r_) : isa_.packed_queries_size(T_, d_r_));
+    return whole_lines(small() ? small_.packed_size(T_, d_r_) : isa_.packed_queries_size(T_, d_r_));
   }
   void pack(std::byte* packed, const float* q) {
     packed_ = packed;
-    if (small()) return isa_.pack_queries_i8(packed, q, T_, d_r_);
+    if (small()) return small_.pack(packed, q, T_, d_r_);
     isa_.pack_queries(reinterpret_cast<float*>(packed), q, T_, d_r_);
   }
-  std::size_t scratch_size() const {
-    return small() ? isa_.score_i8_scratch(d_r_) : isa_.score_scratch(d_r_);
-  }
+  std::size_t scratch_size() const { return small() ? small_.scratch(d_r_) : isa_.score_scratch(d_r_); }
   std::size_t key_bytes() const { return small() ? small_key_bytes(d_r_) : row_bytes(dtype_, d_r_); }
 
   // scores[begin … end) of the keys with these numbers.
   void score(float* scores, const void* keys, std::int64_t begin, std::int64_t end,
              std::byte* scratch) const {
     const auto* bytes = static_cast<const std::byte*>(keys);
-    if (small()) return isa_.score_keys_i8(scores, packed_, T_, bytes, begin, end, d_r_, scratch);
+    if (small()) return small_.score(scores, packed_, T_, bytes, begin, end, d_r_, scratch);
     isa_.score_keys(scores, reinterpret_cast<const float*>(packed_), T_, bytes, dtype_, begin, end, d_r_,
                     scratch);
   }
@@ -59,9 +61,9 @@ class Scorer {
   bool small() const { return dtype_ == DType::i8; }
 
   const Table& isa_ = table();
-  std::int64_t T_;
+  std::int64_t T_, d_r_;
   DType dtype_;
-  std::int64_t d_r_;
+  SmallScoring small_;
   const std::byte* packed_ = nullptr;
 };
 
@@ -74,7 +76,7 @@ void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const Cons
     n += block.keys.size(0);
     items += (block.keys.size(0) + piece_size(block) - 1) / piece_size(block);
   }
-  Scorer scorer(T, blocks.front().keys.dtype, d_r);
+  Scorer scorer(queue.numerics(), q, blocks.front().keys.dtype);
   const std::size_t packed_size = scorer.packed_size();
   std::byte* shared = queue.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
   scorer.pack(shared, q.on_host<float>());
@@ -94,7 +96,7 @@ void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const Cons
 
 void gathered_scores(Queue& queue, float* scores, const ConstTensor& q, const KeyGather& keys) {
   const std::int64_t T = q.size(0), d_r = q.size(1), n = std::ssize(keys.places);
-  Scorer scorer(T, keys.blocks[keys.places[0].block].dtype, d_r);
+  Scorer scorer(queue.numerics(), q, keys.blocks[keys.places[0].block].dtype);
   scorer.pack(queue.shared_scratch(scorer.packed_size()), q.on_host<float>());
   const std::size_t key_bytes = scorer.key_bytes();
   const std::size_t gather_size = whole_lines(kGathered * key_bytes);
