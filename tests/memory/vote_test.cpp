@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
 
 #include "mplus/memory/layout.h"
+#include "mplus/memory/recall/chunk_scores.h"
 
 namespace mplus::memory {
 namespace {
@@ -54,6 +56,32 @@ TEST(Vote, WeightsAndBestRows) {
   EXPECT_GT(vote(layers, 2, 1, {.layer_weights = {}, .top = 0})[1], 0.9);  // means: .5 < .6, .1 < .9
   const Votes top = vote(layers, 2, 1, {.layer_weights = {1, 0}, .top = 1});
   EXPECT_GT(top[0], 0.9);  // the best row of chunk 0 beats that of chunk 1 where only layer 0 counts
+}
+
+// Rows of five chunks in no order; few best are kept as rows pass by, many are chosen at the end.
+TEST(ChunkScores, AreMeansOfTheBestRows) {
+  constexpr std::int64_t kK = 60, kChunks = 5, kRows = kK * kChunks;
+  Births births(kRows);
+  std::vector<float> scores(kRows);
+  std::vector<std::vector<double>> of_chunk(kChunks);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    births[i] = static_cast<std::int64_t>(i * 7 % kRows);
+    scores[i] = static_cast<float>(i * 131 % 97) / 128.0f;  // some are equal; units and sums are exact
+    if (i % 11 == 0) scores[i] = std::numeric_limits<float>::quiet_NaN();
+    if (i % 11 != 0) of_chunk[static_cast<std::size_t>(births[i] / kK)].push_back(scores[i]);
+  }
+  for (auto& chunk : of_chunk) std::sort(chunk.begin(), chunk.end(), std::greater<>());
+  const ChunkSlots slots(kK, kChunks);  // one more, without rows
+  for (const std::int64_t top : {1, 2, 8, 32, 33, 1000}) {
+    const std::vector<double> found = chunk_scores({births, scores}, slots, top);
+    ASSERT_EQ(found.size(), kChunks + 1u);
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      const auto n = std::min<std::ptrdiff_t>(top, std::ssize(of_chunk[c]));
+      const double sum = std::accumulate(of_chunk[c].begin(), of_chunk[c].begin() + n, 0.0);
+      EXPECT_EQ(found[c], sum / static_cast<double>(n)) << "best " << top << " of chunk " << c;
+    }
+    EXPECT_TRUE(std::isnan(found[kChunks]));
+  }
 }
 
 TEST(Vote, LeadersAreThoseNearTheBest) {

@@ -34,8 +34,34 @@ void sum_all(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlo
   });
 }
 
-void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
-              std::int64_t top) {
+constexpr std::int64_t kFewBest = 32;  // so many are kept in order while rows pass by
+
+// A chunk's best scores, the largest first; `scores` has room for `top`.
+void keep(Mean& best, std::int64_t* scores, std::int64_t score, std::int64_t top) {
+  if (best.rows == top && score <= scores[top - 1]) return;
+  std::int64_t at = best.rows < top ? best.rows++ : top - 1;
+  for (; at > 0 && scores[at - 1] < score; --at) scores[at] = scores[at - 1];
+  scores[at] = score;
+}
+
+void sum_few_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
+                  std::int64_t top) {
+  const auto room = static_cast<std::size_t>(top);
+  std::vector<std::int64_t> best(chunks.size() * room);
+  ChunkCursor cursor(slots);
+  for_rows(layer, [&](std::int64_t, std::int64_t birth, float score) {
+    const std::size_t slot = cursor.slot(birth);
+    keep(chunks[slot], best.data() + slot * room, kernels::score_units(score), top);
+  });
+  const std::int64_t* scores = best.data();
+  for (Mean& chunk : chunks) {
+    chunk.sum = std::accumulate(scores, scores + chunk.rows, std::int64_t{0});
+    scores += top;
+  }
+}
+
+void sum_many_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSlots& slots,
+                   std::int64_t top) {
   std::vector<std::size_t> end(chunks.size() + 1, 0);  // of each chunk's scores, once they are all in
   ChunkCursor counting(slots);
   for_rows(layer, [&](std::int64_t, std::int64_t birth, float) { ++end[counting.slot(birth) + 1]; });
@@ -54,8 +80,10 @@ void sum_best(std::vector<Mean>& chunks, const LayerScores& layer, const ChunkSl
 
 std::vector<double> chunk_scores(const LayerScores& layer, const ChunkSlots& slots, std::int64_t top) {
   std::vector<Mean> chunks(slots.size());
-  if (top > 0) {
-    sum_best(chunks, layer, slots, top);
+  if (top > kFewBest) {
+    sum_many_best(chunks, layer, slots, top);
+  } else if (top > 0) {
+    sum_few_best(chunks, layer, slots, top);
   } else {
     sum_all(chunks, layer, slots);
   }
