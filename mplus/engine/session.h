@@ -114,6 +114,8 @@ class Session {
   // text of the same updates is written again in place: its rows have the births of those they replace. Rows
   // written later may carry traces.
   ForgetResult forget(const std::vector<std::int64_t>& sources, const IdsOfSource& ids = {});
+  Steps<ForgetResult> forget_steps(const std::vector<std::int64_t>& sources,
+                                   const IdsOfSource& ids);                  // the same; both must outlive it
   ForgetResult forget_plan(const std::vector<std::int64_t>& sources) const;  // the same, but nothing changes
   // Whether an update's rows are what forgetting writes of its text, bit for bit.
   bool is_as_written_again(std::int64_t update, const IdsOfSource& ids = {}) const;
@@ -223,7 +225,7 @@ class Session {
   using TextLeft = std::map<std::int64_t, std::vector<Span>>;
   TextLeft text_left(const std::vector<std::int64_t>& sources) const;
   ForgetResult forget_plan(const std::vector<std::int64_t>& sources, const TextLeft& left) const;
-  memory::Rewriting write_again(const TextLeft& left, const IdsOfSource& ids) const;
+  Steps<memory::Rewriting> write_again(const TextLeft& left, const IdsOfSource& ids) const;
 
   GenerateOptions asking(const GenerateOptions& options, std::string_view question) const;
   // A turn; with `told` its answer is taken from there. All arguments must outlive it.

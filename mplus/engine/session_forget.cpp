@@ -134,45 +134,41 @@ ForgetResult Session::forget_plan(const std::vector<std::int64_t>& sources) cons
 }
 
 // As a fresh session would write it: nothing but this text is in the rows.
-memory::Rewriting Session::write_again(const TextLeft& left, const IdsOfSource& ids) const {
+Steps<memory::Rewriting> Session::write_again(const TextLeft& left, const IdsOfSource& ids) const {
   std::set<std::int64_t> chunks;
   for (const auto& [update, spans] : left) chunks.insert(update);
   memory::Rewriting rewriting(memory_.layout(), chunks);
   Session fresh(*engine_);
   WrittenTokens tokens(*engine_, record_, ids);
-  std::vector<std::int64_t> updates;
-  std::vector<std::vector<io::TokenId>> batch;
-  std::int64_t in_batch = 0;
-  const auto write = [&] {
-    std::vector<Work> works;
-    for (const auto& chunk : batch) works.emplace_back(Write{.chunk = chunk, .memory = &fresh.memory_});
-    engine_->runner().finish(works);
-    for (std::size_t i = 0; i < works.size(); ++i)
-      rewriting.put(updates[i], std::get<Write>(works[i]).written.layers);
-    updates.clear();
-    batch.clear();
-    in_batch = 0;
-  };
   for (const auto& [update, spans] : left) {
     if (spans.empty()) continue;
-    updates.push_back(update);
-    batch.push_back(tokens.of(spans));
-    in_batch += std::ssize(batch.back());
-    if (in_batch >= engine_->chunk_tokens()) write();
+    const std::vector<io::TokenId> chunk = tokens.of(spans);
+    Work work = Write{.chunk = chunk, .memory = &fresh.memory_};
+    co_await Offer{work};
+    rewriting.put(update, std::get<Write>(work).written.layers);
   }
-  if (!batch.empty()) write();
-  return rewriting;
+  co_return rewriting;
 }
 
 bool Session::is_as_written_again(std::int64_t update, const IdsOfSource& ids) const {
-  return memory_.equals(write_again({{update, record_.spans(update)}}, ids));
+  const TextLeft left{{update, record_.spans(update)}};
+  StepsUnderWay<memory::Rewriting> steps(write_again(left, ids));
+  run_alone(engine_->runner(), steps);
+  return memory_.equals(steps.result());
 }
 
 ForgetResult Session::forget(const std::vector<std::int64_t>& sources, const IdsOfSource& ids) {
+  StepsUnderWay<ForgetResult> steps(forget_steps(sources, ids));
+  run_alone(engine_->runner(), steps);
+  return steps.result();
+}
+
+// Everything is written before anything changes.
+Steps<ForgetResult> Session::forget_steps(const std::vector<std::int64_t>& sources, const IdsOfSource& ids) {
   const Change change(*this);
   const TextLeft left = text_left(sources);
   ForgetResult result = forget_plan(sources, left);
-  if (!left.empty()) memory_.rewrite(write_again(left, ids));
+  if (!left.empty()) memory_.rewrite(co_await write_again(left, ids));
   for (const auto& [update, spans] : left) record_.set_update(update, spans);
   for (std::int64_t i = window_size(); i-- > 0;) {
     const std::int64_t source = window_[static_cast<std::size_t>(i)].source;
@@ -182,7 +178,7 @@ ForgetResult Session::forget(const std::vector<std::int64_t>& sources, const Ids
   }
   for (std::int64_t source : sources)
     record_.replace_source(source, {"", record_.source(source).speaker, ""});
-  return result;
+  co_return result;
 }
 
 }  // namespace mplus::engine

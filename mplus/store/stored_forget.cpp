@@ -169,17 +169,19 @@ ForgetReport StoredSession::forget(const std::string& source, bool exact) {
   return alone(forget_steps(source, exact));
 }
 
-// At once: the rows leave the memory as it is.
-ForgetReport StoredSession::forget_here(ForgetReport report, const std::vector<std::int64_t>& ids,
-                                        std::set<std::int64_t>& rewritten, bool& pinned) {
+// The rows leave the memory as it is.
+engine::Steps<ForgetReport> StoredSession::forget_here(ForgetReport report,
+                                                       const std::vector<std::int64_t>& ids,
+                                                       std::set<std::int64_t>& rewritten, bool& pinned) {
   const std::vector<std::int64_t> sources = record_sources(ids);
-  report.removed = session_->forget(sources, ids_of_sources());
+  const engine::IdsOfSource ids_of = ids_of_sources();
+  report.removed = co_await session_->forget_steps(sources, ids_of);
   pinned = pinned || report.removed.updates > 0 || report.removed.window_tokens > 0;
   for (const std::int64_t index : sources) source_ids_[static_cast<std::size_t>(index)] = -1;
   name_written_again(report);
   for (const auto& [update, spans] : report.removed.written_again) rewritten.insert(update);
   std::erase_if(rewritten, [&](std::int64_t u) { return session_->record().spans(u).empty(); });
-  return report;
+  co_return report;
 }
 
 engine::Steps<ForgetReport> StoredSession::forget_once(const std::string& source, bool exact) {
@@ -198,7 +200,7 @@ engine::Steps<ForgetReport> StoredSession::forget_once(const std::string& source
     co_await load_steps(how);
     report.replayed_events = position_ - state_position_;
   } else {
-    report = forget_here(std::move(report), ids, rewritten, pinned);
+    report = co_await forget_here(std::move(report), ids, rewritten, pinned);
   }
   const io::Json details{{"exact", exact}, {"rewritten", rewritten}};
   commit_remade(

@@ -163,8 +163,8 @@ class StoredSession {
   engine::Steps<> undo_once(std::int64_t n);
   engine::Steps<> undo_from_the_start(std::vector<std::int64_t> undone);
   engine::Steps<ForgetReport> forget_once(const std::string& source, bool exact);
-  ForgetReport forget_here(ForgetReport report, const std::vector<std::int64_t>& ids,
-                           std::set<std::int64_t>& rewritten, bool& pinned);
+  engine::Steps<ForgetReport> forget_here(ForgetReport report, const std::vector<std::int64_t>& ids,
+                                          std::set<std::int64_t>& rewritten, bool& pinned);
   // The steps of one session alone.
   template <class T>
   T alone(engine::Steps<T> steps) {

@@ -103,13 +103,30 @@ TEST_F(StepsTest, UndoneForgottenAndFlushedBesideATurnItIsTheSame) {
   whole.flush();
   EXPECT_GT(beside_a_turn(stepped.flush_steps()), 1);
   expect_same_session(stepped.session(), whole.session());
+  EXPECT_EQ(whole.forget("short", false).removed.updates, 1);
+  EXPECT_GT(beside_a_turn(stepped.forget_steps("short", false)), 1);
+  expect_same_session(stepped.session(), whole.session());
   EXPECT_EQ(whole.forget("secret", true).sources, std::vector<std::string>{"secret"});
   EXPECT_GT(beside_a_turn(stepped.forget_steps("secret", true)), 5);
   expect_same_session(stepped.session(), whole.session());
   whole.undo(3);
   EXPECT_GT(beside_a_turn(stepped.undo_steps(3)), 1);
   expect_same_session(stepped.session(), whole.session());
-  EXPECT_EQ(other.session().turns(), 3);
+  EXPECT_EQ(other.session().turns(), 4);
+}
+
+TEST_F(StepsTest, AForgettingThatIsDroppedHasNotHappened) {
+  StoredSession session(store_, words_, "notes", Access::write);
+  session.remember({.source = "one", .text = "a lamp"});
+  session.remember({.source = "two", .text = "a boat"});
+  session.flush();
+  const engine::Session before = session.session().fork();
+  {
+    engine::StepsUnderWay<ForgetReport> forgetting(session.forget_steps("one", false));
+    ASSERT_NE(forgetting.next_work(), nullptr);
+  }
+  expect_same_session(session.session(), before);
+  EXPECT_EQ(session.forget("one", false).written_again, std::vector<std::string>{"two"});
 }
 
 // The journal says that it is undone; who opens the session finds it so.
