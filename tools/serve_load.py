@@ -2,12 +2,14 @@
 """Load for `mplus serve` on this machine, and what it makes of it: how fast chats stream, alone, together, beside a document.
 
 usage: serve_load.py [--url http://127.0.0.1:8080] [--chats N] [--turns N] [--tokens N] [--temperature T]
-                     [--history TOKENS] [--beside-document FILE] [--json]
+                     [--history TOKENS] [--beside-document FILE] [--plain] [--json]
 
 Each chat is a memory of its own, `load-…`, that is deleted in the end. With --history its memory has read a text of about
 so many tokens before. All chats begin together, and each waits for its answer before its next turn. --beside-document: another
 memory reads FILE meanwhile; the chats go on until it has been read, or for --turns turns, and its rate is of the time both
-ran. Only this machine may be loaded, with at most 64 chats, for at most 10 minutes.
+ran. --plain: a server without memories (`llama-server --parallel N`), for comparison: the history is a message in front, and
+all that was said is sent again with every turn; each chat has a slot of its own that has read the history before the clock
+starts. Only this machine may be loaded, with at most 64 chats, for at most 10 minutes.
 """
 import argparse
 import http.client
@@ -72,10 +74,13 @@ class Chat(threading.Thread):
         self.client, self.options, self.number, self.begin, self.enough = client, options, number, begin, enough
         self.memory = f"load-{number}-{time.monotonic_ns()}"
         self.first, self.between, self.ends, self.tokens, self.failure = [], [], [], 0, None
+        self.said = [{"role": "system", "content": text_of(options.history, number)}] if options.history else []
 
     def prepare(self, first):
-        """The first reads the history, the others are forks of it."""
-        if self is not first:
+        """The first reads the history, the others are forks of it; without memories each has its own."""
+        if self.options.plain:
+            self.client.request("POST", "/v1/chat/completions", self.asking("Hello.", max_tokens=1))
+        elif self is not first:
             self.client.request("POST", f"/v1/memories/{first.memory}/fork", {"name": self.memory})
         elif self.options.history:
             self.client.request("POST", f"/v1/memories/{self.memory}/documents", {"name": "history", "text": text_of(self.options.history, 0)})
@@ -92,19 +97,27 @@ class Chat(threading.Thread):
         except Exception as error:  # told by the main thread
             self.failure = error
 
+    def asking(self, question, **more):
+        message = {"role": "user", "content": question}
+        body = {"max_tokens": self.options.tokens, "temperature": self.options.temperature, "seed": self.number,
+                "logit_bias": {"2": -100}}  # the default model's end of a message: answers of equal length
+        if self.options.plain:
+            return body | {"messages": self.said + [message], "id_slot": self.number, "cache_prompt": True} | more
+        return body | {"messages": [message], "memory": {"name": self.memory, "passages": False}} | more
+
     def answer(self, question):
-        body = {"memory": {"name": self.memory, "passages": False}, "stream": True, "stream_options": {"include_usage": True},
-                "max_tokens": self.options.tokens, "temperature": self.options.temperature, "seed": self.number,
-                "logit_bias": {"2": -100},  # the default model's end of a message: answers of equal length
-                "messages": [{"role": "user", "content": question}]}
-        last, asked = None, time.monotonic()
+        body = self.asking(question, stream=True, stream_options={"include_usage": True})
+        last, asked, text = None, time.monotonic(), ""
         for now, data in self.client.events("POST", "/v1/chat/completions", body):
             if data.get("usage"):
                 self.tokens += data["usage"]["completion_tokens"]
-            if not any(choice["delta"].get("content") for choice in data["choices"]):
+            piece = "".join(choice["delta"].get("content") or "" for choice in data["choices"])
+            text += piece
+            if not piece:
                 continue
             (self.first if last is None else self.between).append(now - (asked if last is None else last))
             last = now
+        self.said += [{"role": "user", "content": question}, {"role": "assistant", "content": text}]
         self.ends.append(time.monotonic())
 
 
@@ -179,7 +192,7 @@ def measure(options):
     finally:
         if document and document.is_alive():
             document.stop()
-        for one in everybody:
+        for one in everybody if not options.plain else []:
             delete(client, one)
     failures = [one.failure for one in everybody if one.failure and not (one is document and document.done)]
     if failures:
@@ -215,8 +228,11 @@ def main():
     parser.add_argument("--temperature", type=float, default=0)
     parser.add_argument("--history", type=int, default=0, help="tokens that each memory has read before")
     parser.add_argument("--beside-document", metavar="FILE")
+    parser.add_argument("--plain", action="store_true", help="a server without memories")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.plain and options.beside_document:
+        parser.error("--plain: without memories there is no document to read")
     if not 0 <= options.chats <= MOST_CHATS or (options.chats == 0 and not options.beside_document):
         parser.error(f"--chats: from 1 to {MOST_CHATS}, or 0 with --beside-document")
     result = measure(options)
