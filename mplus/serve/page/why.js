@@ -46,7 +46,7 @@ function passage(p, i, { scale, used, turn }) {
     p.rows_recalled > 0 && `${count(p.rows_recalled)} rows recalled`,
     p.rows_short_term > 0 && `${count(p.rows_short_term)} in short-term memory`,
     p.reread && "its text was read again",
-    p.passed && "tried, and passed over",
+    p.passed && (p.refuted ? `said “${p.refuted.said}”, but does not speak of ${p.refuted.names}` : "tried, and passed over"),
   ].filter(Boolean);
   return h(
     "li",

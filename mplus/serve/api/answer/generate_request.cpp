@@ -52,6 +52,12 @@ Json numbers_json(const std::vector<double>& numbers) {
   return list;
 }
 
+Json refuted_json(const engine::Answer& answer, std::int64_t chunk) {
+  for (const engine::Refuted& refuted : answer.refuted)
+    if (refuted.chunk == chunk) return {{"said", refuted.said}, {"names", refuted.names}};
+  return nullptr;
+}
+
 }  // namespace
 
 GenerateRequest generate_request(const Services& services, const Call& call, Fields& fields) {
@@ -125,10 +131,11 @@ const char* finish_reason(engine::StopReason reason) {
   return "stop";
 }
 
-Json passages_json(const std::vector<engine::WhyChunk>& why, const engine::Record& record,
+Json passages_json(const engine::Answer& answer, std::size_t most, const engine::Record& record,
                    const store::StoredSession* stored) {
   Json list = Json::array();
-  for (const engine::WhyChunk& chunk : why) {
+  for (const engine::WhyChunk& chunk : answer.why) {
+    if (list.size() == most) break;
     Json spans = Json::array();
     for (const engine::Span& span : chunk.spans) {
       const engine::Source& source = record.source(span.source);
@@ -150,6 +157,7 @@ Json passages_json(const std::vector<engine::WhyChunk>& why, const engine::Recor
                     {"rows_recalled", chunk.rows_recalled},
                     {"rows_short_term", chunk.rows_short_term},
                     {"passed", chunk.passed},
+                    {"refuted", refuted_json(answer, chunk.chunk)},
                     {"reread", chunk.reread},
                     {"spans", std::move(spans)}});
   }

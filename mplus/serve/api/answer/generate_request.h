@@ -26,9 +26,9 @@ void read_format(const Json& format, const std::string& where, engine::GenerateO
 
 const char* finish_reason(engine::StopReason reason);
 
-// A chunk of text an answer could draw on, and what an answer saw. Sources are called by their numbers in the
-// store, if `stored` is not null.
-Json passages_json(const std::vector<engine::WhyChunk>& why, const engine::Record& record,
+// The chunks of text an answer could draw on, `most` of them, and what an answer saw. Sources are called by
+// their numbers in the store, if `stored` is not null.
+Json passages_json(const engine::Answer& answer, std::size_t most, const engine::Record& record,
                    const store::StoredSession* stored);
 Json seen_json(const engine::Answer& answer, const engine::Session& session, std::int64_t window);
 // Tokens in the window that an answer need not read again: all up to the last answer.

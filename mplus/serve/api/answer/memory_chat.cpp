@@ -181,7 +181,7 @@ Json MemoryChat::memory_json(const engine::Answer& answer, const engine::Session
             {"recall", recall_rule_name(answer.recall)}};
   if (system_) json["system"] = system_;
   if (request_.memory.passages)
-    json["passages"] = passages_json(answer.why, session.record(), &memory_->session);
+    json["passages"] = passages_json(answer, answer.why.size(), session.record(), &memory_->session);
   json["seen"] = seen_json(answer, session, window);
   return json;
 }

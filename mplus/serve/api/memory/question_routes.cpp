@@ -43,9 +43,8 @@ Json answer_json(const engine::Answer& answer, const engine::Session& session, c
                  const Question& question, const std::string& name) {
   const std::int64_t before = memory ? read_before(session) : 0;
   Json seen = seen_json(answer, session, before + answer.prompt_tokens + std::ssize(answer.tokens));
-  std::vector<engine::WhyChunk> why = answer.why;
-  if (question.search && why.size() > question.limit) why.resize(question.limit);
-  Json passages = memory ? passages_json(why, session.record(), &memory->session) : Json::array();
+  const std::size_t most = question.search ? question.limit : answer.why.size();
+  Json passages = memory ? passages_json(answer, most, session.record(), &memory->session) : Json::array();
   if (question.search) return {{"object", "list"}, {"data", std::move(passages)}, {"seen", std::move(seen)}};
   return {{"answer", std::string(trim(answer.text))},
           {"reason", engine::stop_reason_name(answer.reason)},
