@@ -155,10 +155,13 @@ class Answers(TinyModelTest):
         self.assertGreater(sum(c["rows_recalled"] for c in second["why"]), 0)
         together = self.report("ask", "Where?", "--memory", memory, "-n", "8", *self.model)
         self.assertEqual(together["waiting"], [], "memory was read along with it")
-        # Noise does not stand in the text that waits: as if it had not been read alone.
+        # The likeliest answer is taken out of the text that waits, word for word.
         memory = self.memory(story(600, 1), name="text.safetensors")
         self.run_program("remember", self.file("note.txt", "zzz"), "--memory", memory, *self.model)
-        self.assertEqual(ask("never said")["waiting"], [])
+        quoted = ask("never said")
+        self.assertEqual(([span["text"] for span in quoted["waiting"]], quoted["text"].strip().lower()), (["zzz"], "zzz"))
+        # Noise does not stand in it: as if it had not been read alone.
+        self.assertEqual(ask("never said", "--temp", "1", "--seed", "1")["waiting"], [])
 
     def test_why_tells_layers_and_heat(self):
         memory = self.memory(story(400, 1))

@@ -37,7 +37,8 @@ class NextToken {
         recent_(prompt) {
     const bool best = options.sampling.takes_the_best() && !constraint_;
     if (best && !quotes.empty())
-      quoting_.emplace(engine.tokenizer(), quotes, end_tokens(engine, options.stop), kMostForQuoting);
+      quoting_.emplace(engine.tokenizer(), quotes, end_tokens(engine, options.stop),
+                       engine.recall_policy().no_answer, kMostForQuoting);
     takes_the_best_ = best && !options.chances && !quoting_;
     recent_.reserve(prompt.size() +
                     static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16)));

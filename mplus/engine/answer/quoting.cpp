@@ -23,17 +23,37 @@ std::string small(std::string_view text) {
 }  // namespace
 
 Quoting::Quoting(const io::Tokenizer& tokenizer, std::string_view text, std::vector<io::TokenId> ends,
-                 double most)
-    : tokenizer_(tokenizer), text_(small(text)), ends_(std::move(ends)), most_(most) {
+                 std::string_view no_answer, double most)
+    : tokenizer_(tokenizer), text_(text), no_answer_(small(no_answer)), ends_(std::move(ends)), most_(most) {
   for (std::size_t i = 0; i < text_.size(); ++i)
     if (is_of_word(text_[i]) && (i == 0 || !is_of_word(text_[i - 1]))) places_.push_back(i);
 }
 
+// As it goes behind what was said.
+std::string Quoting::piece_of(io::TokenId id) const {
+  std::string piece(tokenizer_.token_bytes(id));
+  if (said_.empty() && piece.starts_with(' ')) piece.erase(0, 1);
+  return piece;
+}
+
+bool Quoting::denies(std::string_view piece) const {
+  return !piece.empty() && no_answer_.starts_with(small(said_)) &&
+         std::string_view(no_answer_).substr(said_.size()).starts_with(small(piece));
+}
+
+// Words may begin with a capital or not.
+bool Quoting::stands_at(std::size_t at, std::string_view piece) const {
+  if (piece.size() > text_.size() - at) return false;
+  for (std::size_t i = 0; i < piece.size(); ++i, ++at) {
+    const bool begins = at == 0 || !is_of_word(text_[at - 1]);
+    if (text_[at] != piece[i] && !(begins && lower(text_[at]) == lower(piece[i]))) return false;
+  }
+  return true;
+}
+
 bool Quoting::goes_on(std::string_view piece) const {
-  if (said_.empty() && piece.starts_with(' ')) piece.remove_prefix(1);
-  return !piece.empty() && std::any_of(places_.begin(), places_.end(), [&](std::size_t at) {
-    return std::string_view(text_).substr(at).starts_with(piece);
-  });
+  return !piece.empty() &&
+         std::any_of(places_.begin(), places_.end(), [&](std::size_t at) { return stands_at(at, piece); });
 }
 
 bool Quoting::is_whole() const {
@@ -43,7 +63,10 @@ bool Quoting::is_whole() const {
 }
 
 std::optional<io::TokenId> Quoting::next(std::span<const float> logits) {
-  const float likeliest = *std::max_element(logits.begin(), logits.end());
+  const auto first = std::max_element(logits.begin(), logits.end());
+  const float likeliest = *first;
+  const std::string own = piece_of(static_cast<io::TokenId>(first - logits.begin()));
+  if (denies(own) && !goes_on(own)) return std::nullopt;
   // A word that was begun is brought to its end.
   const bool whole = said_.empty() || is_whole();
   const double least = whole ? likeliest - (most_ - given_) : -std::numeric_limits<double>::infinity();
@@ -56,15 +79,12 @@ std::optional<io::TokenId> Quoting::next(std::span<const float> logits) {
     for (const io::TokenId id : ends_)
       if (better(id)) best = id;
   for (std::size_t i = 0; i < logits.size(); ++i)
-    if (const auto id = static_cast<io::TokenId>(i); better(id) && goes_on(small(tokenizer_.token_bytes(id))))
-      best = id;
+    if (const auto id = static_cast<io::TokenId>(i); better(id) && goes_on(piece_of(id))) best = id;
   if (!best) return std::nullopt;
   if (whole) given_ += likeliest - logits[static_cast<std::size_t>(*best)];
-  std::string piece = small(tokenizer_.token_bytes(*best));
-  if (said_.empty() && piece.starts_with(' ')) piece.erase(0, 1);
   if (std::find(ends_.begin(), ends_.end(), *best) != ends_.end()) return best;
-  std::erase_if(places_,
-                [&](std::size_t at) { return !std::string_view(text_).substr(at).starts_with(piece); });
+  const std::string piece = piece_of(*best);
+  std::erase_if(places_, [&](std::size_t at) { return !stands_at(at, piece); });
   for (std::size_t& at : places_) at += piece.size();
   said_ += piece;
   return best;
