@@ -115,15 +115,15 @@ TEST(TakeByChunk, FindsTheRowsOfExactlyTheseChunks) {
   std::mt19937 random(1);
   for (const std::int64_t K : {1, 3, 128}) {
     Births births(4000);
-    for (std::int64_t& birth : births) birth = static_cast<std::int64_t>(random() % (40 * K)) - 5 * K;
+    for (std::int64_t& birth : births) birth = static_cast<std::int64_t>(random()) % (40 * K) - 5 * K;
     std::vector<float> scores(births.size(), 0.5f);
     for (float& score : scores)
       if (random() % 10 == 0) score = std::numeric_limits<float>::quiet_NaN();
     Births chunks(40);
     std::iota(chunks.begin(), chunks.end(), -5);
     std::shuffle(chunks.begin(), chunks.end(), random);
-    for (const std::size_t count : {0, 1, 2, 7, 8, 31, 40}) {
-      const Births order(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(count));
+    for (const std::ptrdiff_t count : {0, 1, 2, 7, 8, 31, 40}) {
+      const Births order(chunks.begin(), chunks.begin() + count);
       Births expected;
       for (std::size_t r = 0; r < births.size(); ++r)
         if (!std::isnan(scores[r]) &&
