@@ -14,6 +14,7 @@
 #include "mplus/kernels/pooling.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/kernels/transfer.h"
+#include "tests/kernels/devices.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -44,14 +45,7 @@ class OperationsTest : public testing::TestWithParam<Device> {
   std::vector<Buffer> buffers_;
 };
 
-std::vector<Device> devices() {
-  std::vector<Device> all{Device()};
-  for (int i = 0; i < cuda_devices(); ++i) all.push_back({DeviceKind::cuda, static_cast<std::int8_t>(i)});
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::ValuesIn(devices()), [](const auto& device) {
-  return device.param.is_cpu() ? "cpu" : "cuda" + std::to_string(device.param.index);
-});
+INSTANTIATE_TEST_SUITE_P(Backend, OperationsTest, testing::ValuesIn(test::devices()), test::device_name);
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -14,6 +14,7 @@
 #include "mplus/kernels/rows.h"
 #include "mplus/kernels/tokens.h"
 #include "mplus/kernels/transfer.h"
+#include "tests/kernels/devices.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -69,14 +70,7 @@ class ScoresTest : public testing::TestWithParam<Device> {
   std::vector<Buffer> buffers_;
 };
 
-std::vector<Device> devices() {
-  std::vector<Device> all{Device()};
-  for (int i = 0; i < cuda_devices(); ++i) all.push_back({DeviceKind::cuda, static_cast<std::int8_t>(i)});
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Backend, ScoresTest, testing::ValuesIn(devices()), [](const auto& device) {
-  return device.param.is_cpu() ? "cpu" : "cuda" + std::to_string(device.param.index);
-});
+INSTANTIATE_TEST_SUITE_P(Backend, ScoresTest, testing::ValuesIn(test::devices()), test::device_name);
 
 struct Part {
   std::vector<float> scores;
@@ -245,9 +239,7 @@ class GatherTest : public ScoresTest {
     return {empty(), empty(), 2};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Backend, GatherTest, testing::ValuesIn(devices()), [](const auto& device) {
-  return device.param.is_cpu() ? "cpu" : "cuda" + std::to_string(device.param.index);
-});
+INSTANTIATE_TEST_SUITE_P(Backend, GatherTest, testing::ValuesIn(test::devices()), test::device_name);
 
 // Small rows, some on the device and some on the host, become what expanding them first would have made.
 TEST_P(GatherTest, SmallRowsAreExpanded) {
