@@ -22,7 +22,6 @@ class Quoting {
 
   // By the logits of the token to come; none: nothing that stands in the text is likely enough.
   std::optional<io::TokenId> next(std::span<const float> logits);
-  double given() const { return given_; }
 
  private:
   bool goes_on(std::string_view piece) const;
