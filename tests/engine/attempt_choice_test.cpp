@@ -74,5 +74,30 @@ TEST_F(AttemptChoiceTest, OnlyWhatMustNotBeSaidIsBarred) {
   for (std::size_t id = 0; id < kVocab; ++id) EXPECT_EQ(std::isinf(passed[id]), id != 'N' && id != ' ') << id;
 }
 
+std::vector<std::int64_t> attempted(const SpeaksFor& speaks_for, double margin = 2) {
+  memory::Votes votes;
+  votes.chunks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  votes.votes = {9, 1, 7, 0, 6, 0, 5, 0, 8, 0};
+  votes.held.assign(10, true);
+  RecallPolicy policy;
+  policy.margin = margin;
+  std::vector<std::int64_t> chunks;
+  for (const auto& attempt : attempts_by_text(votes, policy, speaks_for)) chunks.push_back(attempt.chunk);
+  return chunks;
+}
+
+TEST(AttemptsByText, ThoseThatAreSpokenForComeFirstTheNewestBeforeTheOlder) {
+  using Chunks = std::vector<std::int64_t>;
+  EXPECT_EQ(attempted([](std::int64_t) { return 0; }), Chunks());
+  EXPECT_EQ(attempted([](std::int64_t c) { return c == 0 || c == 6 ? 2
+                                                  : c == 8         ? 1
+                                                                   : 0; }),
+            (Chunks{6, 0, 8}));
+  EXPECT_EQ(attempted([](std::int64_t c) { return c == 1 ? 3 : 0; }, 0), (Chunks{1, 0}))
+      << "far behind, beside the best";
+  EXPECT_EQ(attempted([](std::int64_t c) { return c == 9 ? 1 : 0; }), Chunks()) << "not among the best eight";
+  EXPECT_EQ(attempted([](std::int64_t) { return 1; }), (Chunks{8, 6, 5})) << "no more than are attempted";
+}
+
 }  // namespace
 }  // namespace mplus::engine

@@ -4,6 +4,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answer_text.h"
+#include "mplus/engine/answer/reread.h"
 
 namespace mplus::engine {
 namespace {
@@ -23,10 +24,13 @@ std::optional<AttemptChoice> attempt_choice(const Engine& engine) {
   return AttemptChoice(engine.tokenizer(), policy);
 }
 
-// Where an answer is to be checked against what was read.
+// Where an answer is to be checked against what was read. A caller's own strategy is checked if that is asked
+// for.
 std::optional<Evidence> evidence_for(const RecallPolicy& policy, const GenerateOptions& options,
                                      std::string_view question) {
-  if (policy.rule == RecallRule::none || policy.no_answer.empty() || options.constraint) return std::nullopt;
+  const bool own = options.recall_strategy && !options.recall.evidence;
+  if (own || (policy.rule == RecallRule::none && !options.recall_strategy)) return std::nullopt;
+  if (policy.no_answer.empty() || options.constraint) return std::nullopt;
   if (policy.evidence == EvidenceRule::none || question.empty()) return std::nullopt;
   Evidence evidence(question);
   return evidence.has_names() ? std::optional(std::move(evidence)) : std::nullopt;
@@ -59,7 +63,11 @@ Answering::Answering(Session& session, const GenerateOptions& options, Place pla
       next_(static_cast<std::size_t>(engine_.weights().config.vocab)),
       keep_logits_([this](std::int64_t, std::span<const float> logits) {
         std::copy(logits.begin(), logits.end(), next_.begin());
-      }) {}
+      }) {
+  if (evidence_)
+    reading_.prefer(
+        [this](std::int64_t chunk) { return evidence_->speaks_for(chunk_text(session_.record_, chunk)); });
+}
 
 std::vector<io::TokenId> Answering::unread_tokens() const {
   std::vector<io::TokenId> ids;
@@ -92,6 +100,7 @@ Steps<Answer> Answering::run() {
     pass_over(chunk_seen());
     session_.window_.erase(session_.window_.begin() + asked, session_.window_.end());
   }
+  if (told_anew_ && !no_answer_ && chunk_seen()) std::erase(answer_.passed, *chunk_seen());  // read again
   answer_.recall = reading_.policy().rule;
   const auto among = [](const std::vector<std::int64_t>& chunks, std::int64_t chunk) {
     return std::find(chunks.begin(), chunks.end(), chunk) != chunks.end();
@@ -204,9 +213,27 @@ Passage Answering::passage() const {
   return passage;
 }
 
-AnswerText::Refutes Answering::refutes() const {
+// Of the best chunks the newest in which another value stands; then, if that gives no answer, this one again.
+bool Answering::is_told_anew(std::string_view said) {
+  const std::optional<std::int64_t> chunk = chunk_seen();
+  if (told_anew_ || !reading_.behind() || !chunk) return false;
+  const std::string text = chunk_text(session_.record_, *chunk);
+  std::int64_t newest = *chunk;
+  for (const std::int64_t other : reading_.best_chunks())
+    if (other > newest && evidence_->is_told_anew(said, text, chunk_text(session_.record_, other)))
+      newest = other;
+  told_anew_ = newest > *chunk;
+  if (told_anew_) reading_.attempt_next({newest, *chunk});
+  return told_anew_;
+}
+
+AnswerText::Refutes Answering::refutes() {
   if (!evidence_) return nullptr;
-  return [this, read = passage()](std::string_view said) { return evidence_->speaks_against(said, read); };
+  return [this, read = passage()](std::string_view said) {
+    const bool against = evidence_->speaks_against(said, read);
+    if (against) answer_.refuted.push_back({chunk_seen(), std::string(said), evidence_->names()});
+    return against || is_told_anew(said);
+  };
 }
 
 }  // namespace mplus::engine

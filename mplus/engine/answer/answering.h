@@ -40,7 +40,8 @@ class Answering {
   std::optional<std::int64_t> chunk_seen() const;  // where one was read
   std::set<std::int64_t> chunks_read() const;
   Passage passage() const;  // the text of what is read, as far as it is known
-  AnswerText::Refutes refutes() const;
+  AnswerText::Refutes refutes();
+  bool is_told_anew(std::string_view said);  // then that is read next
   // False: it says that there is no answer, something refuted by the passage, or nothing that stands in
   // `quotes`, if that is not empty.
   Steps<bool> generate_tokens(std::string quotes);
@@ -64,6 +65,7 @@ class Answering {
   std::optional<AttemptChoice> choice_;
   Reading reading_;
   std::optional<Evidence> evidence_;
+  bool told_anew_ = false;
   bool no_answer_ = false;  // is all that is left to say
   Answer answer_;
   std::vector<io::TokenId> unread_;

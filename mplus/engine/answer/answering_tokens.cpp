@@ -116,8 +116,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
     }
     ++answer_.read_tokens;
   }
-  if (answer_.reason != StopReason::cancelled && text.is_refuted())
-    answer_.refuted.push_back({chunk_seen(), std::string(text.said()), evidence_->names()});
+  if (answer_.reason != StopReason::cancelled) text.is_refuted();
   const bool nothing = text.is_none() || (!quotes.empty() && text.is_empty());
   const bool none = nothing && answer_.reason != StopReason::cancelled;
   if (!none) text.stands();

@@ -1,14 +1,27 @@
-// Where one chunk is tried after another: whether the one at hand gives the answer (docs/recall.md, "The
-// rules"), by how likely an answer begins against the words that say there is none.
+// Where one chunk is tried after another: which come first, by their text; and whether the one at hand gives
+// the answer (docs/recall.md, "Attempts"), by how likely an answer begins against the words that say there is
+// none.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "mplus/core/recall_policy.h"
 #include "mplus/io/tokenizer/tokenizer.h"
+#include "mplus/memory/recall/found_chunks.h"
 
 namespace mplus::engine {
+
+// Of the best chunks those whose text speaks most for an answer, the newest first, as if they came before the
+// best one. Then the others that are attempted anyway. Empty where the text speaks for none.
+using SpeaksFor = std::function<std::int64_t(std::int64_t chunk)>;  // how much; 0: not at all
+std::vector<memory::Attempts::Attempt> attempts_by_text(const memory::Votes& votes,
+                                                        const RecallPolicy& policy,
+                                                        const SpeaksFor& speaks_for);
+
+inline constexpr std::size_t kBestChunks = 8;  // that are looked at
+inline constexpr double kAhead = 1;  // standard deviations that a chunk counts as before the best one
 
 class AttemptChoice {
  public:

@@ -4,6 +4,7 @@
 // in sentences that say of others what was asked (docs/evidence.md).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,11 +27,19 @@ class Evidence {
   bool has_names() const { return !names_.empty(); }  // otherwise nothing speaks against any answer
   // Against this answer: it stands in the passage, and there it is of others than the question names.
   bool speaks_against(std::string_view answer, const Passage& passage) const;
+  // For this passage: one of its sentences speaks of what the question names and says at least half of what
+  // is asked of it; how many of the words. Who asks in other words than it was told in has no such passage:
+  // 0.
+  std::int64_t speaks_for(std::string_view passage) const;
+  // What the passage says of the question's name, up to this answer, a newer text says word for word with
+  // something else in the answer's place.
+  bool is_told_anew(std::string_view answer, std::string_view passage, std::string_view newer) const;
   std::string names() const;  // of the question, for people
 
  private:
   using Words = std::span<const TextWord>;
   bool is_spoken_of(Words words) const;
+  std::int64_t says_what_is_asked(Words sentence) const;  // so many words, at least half of them; else 0
   bool is_of_others(Words passage, std::size_t begin, std::size_t end) const;  // the answer there
 
   std::vector<Name> names_;

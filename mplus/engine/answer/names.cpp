@@ -215,7 +215,7 @@ bool is_named(const Name& name, std::span<const TextWord> words) {
     const auto shared = std::count_if(name.begin(), name.end(),
                                       [&](const TextWord& word) { return has_word(other, word.form); });
     if (shared == 0) continue;
-    if (shared == std::ssize(name)) return true;
+    if (shared == std::ssize(name) || shared > 1) return true;  // of a long one, two words
     const bool more = std::any_of(other.begin(), other.end(),
                                   [&](const TextWord& word) { return !has_word(name, word.form); });
     (more ? part_in_other : part_alone) = true;

@@ -24,6 +24,8 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
   policy_.rule = RecallRule::none;
   if (options.plain || !memory.layout().has_long_term()) return;
   if (options.recall_strategy) {
+    policy_ = resolved_policy();
+    policy_.rule = RecallRule::none;
     recall_ = options.recall_strategy();
     return;
   }
@@ -37,7 +39,7 @@ Reading::Reading(Engine& engine, const memory::Memory& memory, memory::WindowRow
 
 RecallPolicy Reading::resolved_policy() const {
   RecallRequest request = options_->recall;
-  request.rule = chosen_rule();
+  if (!options_->recall_strategy) request.rule = chosen_rule();
   request.read_over = request.read_over.value_or(ReadOver::everything);
   RecallPolicy policy = resolved(engine_->recall_policy(), request);
   // What is read again stands in the window beside all of what was recalled.
@@ -99,6 +101,14 @@ Steps<> Reading::plan(Prompt prompt) {
   };
   Work work = std::move(scout);
   co_await Offer{work};
+  if (plan_recall && speaks_for_) put_first();
+}
+
+void Reading::put_first() {
+  memory::FoundChunks* found = recall_->found();
+  if (!found || policy_.read_over != ReadOver::attempts || policy_.rule == RecallRule::oracle) return;
+  std::vector<memory::Attempts::Attempt> attempts = attempts_by_text(found->votes, policy_, speaks_for_);
+  if (!attempts.empty()) found->attempts.take(std::move(attempts));
 }
 
 // Over short- and long-term rows together, so that what is still in short-term memory shows, too.
@@ -201,8 +211,22 @@ Work& Reading::step(io::TokenId token, const TokenLogits& sink, io::TokenId* bes
   return decode_;
 }
 
+std::vector<std::int64_t> Reading::best_chunks() const {
+  const memory::FoundChunks* found = recall_ ? recall_->found() : nullptr;
+  std::vector<std::int64_t> best = found ? found->votes.order() : std::vector<std::int64_t>();
+  best.resize(std::min(best.size(), kBestChunks));
+  return best;
+}
+
+void Reading::attempt_next(std::vector<std::int64_t> chunks) {
+  std::vector<memory::Attempts::Attempt> list(attempted_ + 1, *attempts()->chunk());
+  for (const std::int64_t chunk : chunks) list.push_back({chunk, -kAhead});
+  attempts()->take(std::move(list));
+}
+
 void Reading::next() {
   MPLUS_CHECK(has_next(), "no chunk left to try");
+  if (attempts()->chunk()) ++attempted_;
   attempts()->next();
   cache_.clear();
 }

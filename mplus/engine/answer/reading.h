@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mplus/engine/answer/answer.h"
+#include "mplus/engine/answer/attempt_choice.h"
 #include "mplus/engine/answer/why.h"
 #include "mplus/engine/engine.h"
 #include "mplus/engine/run/steps.h"
@@ -40,8 +41,13 @@ class Reading {
   // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();
+  std::vector<std::int64_t> best_chunks() const;        // of those in order, the few whose text is looked at
+  void attempt_next(std::vector<std::int64_t> chunks);  // these, in this order, and no others
   void again() { cache_.clear(); }  // for another prefill of the same tokens, over the same rows
   std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
+  // Where chunks are read in turn, those of the best come first whose text speaks for an answer. To be said
+  // before the first read.
+  void prefer(SpeaksFor speaks_for) { speaks_for_ = std::move(speaks_for); }
   // Decides what to recall with this prompt; otherwise prefill does, with its own.
   Steps<> plan(Prompt prompt);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
@@ -61,6 +67,7 @@ class Reading {
   }
   RecallPolicy resolved_policy() const;
   RecallRule chosen_rule() const;
+  void put_first();
   std::vector<std::int64_t> blocks(const Prompt& prompt) const;  // their lengths
   void note_recalled();
   void rank(kernels::Queue& queue, std::span<const memory::LayerQueries> scout,
@@ -78,7 +85,9 @@ class Reading {
   std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
   std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
   std::vector<std::vector<std::int64_t>> seen_;  // [L] births of short-term rows, where not all are
+  SpeaksFor speaks_for_;
   bool planned_ = false;
+  std::size_t attempted_ = 0;  // chunks, before the one that is read
   io::TokenId decoding_ = 0;
   Work decode_ = Decode{};
   Ranking ranking_;
