@@ -54,7 +54,7 @@ TEST(Observation, SeesWhatWasRecalledAndChangesNothing) {
     options.recall_strategy = [&] {
       return observe(
           memory::make_recall({RecallRule::consensus}, {.layer_weights = engine.weights().vote_weights}),
-          seen, engine.vote_options());
+          seen, engine.vote_options(), false);
     };
     EXPECT_EQ(session.generate_ids(ids, options).tokens, expected);
     recalled += seen.recalled_mean() * static_cast<double>(layout.K);

@@ -40,7 +40,7 @@ struct EvalOptions {
   std::vector<std::string> given;  // options on the command line, by their long names
   std::vector<std::string> data, distractors, answers;
   std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan;
-  std::string ask_in = "conversation";
+  std::string ask_in = "conversation", evidence, part;
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool force = false, json = false;
@@ -77,6 +77,17 @@ std::vector<std::int64_t> numbers(const std::string& list, const char* option) {
   return result;
 }
 
+// "2/4"
+void take_part(eval::TaskOptions& options, const std::string& text) {
+  const char* end = text.data() + text.size();
+  const auto [slash, error] = std::from_chars(text.data(), end, options.part);
+  const bool divided = error == std::errc{} && slash != end && *slash == '/';
+  const bool numbers = divided && std::from_chars(slash + 1, end, options.parts).ptr == end;
+  if (!numbers || options.part < 1 || options.part > options.parts)
+    throw UsageError(fmt::format("--part: expected one such as 2/4, found {}", text));
+  --options.part;
+}
+
 eval::TaskOptions task_options(const EvalOptions& o) {
   eval::TaskOptions options;
   for (const std::string& file : o.distractors) options.distractors.emplace_back(file);
@@ -90,6 +101,8 @@ eval::TaskOptions task_options(const EvalOptions& o) {
   options.samples = o.samples;
   options.max_tokens = o.max_tokens;
   options.most_answer_tokens = o.answer_tokens;
+  options.evidence = evidence_from_name(o.evidence);
+  if (!o.part.empty()) take_part(options, o.part);
   options.ask_in_conversation = o.ask_in == "conversation";
   options.seed = o.seed;
   return options;
@@ -178,7 +191,7 @@ class Evaluation {
     };
     const bool complete = task->work(run, log);
     progress.clear();
-    Json entry{{"name", identity.name}, {"complete", complete}};
+    Json entry{{"name", identity.name}, {"complete", complete && run.options.parts == 1}};
     entry.update(circumstances(options_.model, engine_->device(), engine_->queue().pool().size()));
     if (answers) take_circumstances(entry, answers->head());
     entry["seconds"] = seconds_before(identity.name, log.resumed()) + seconds_since(start);
@@ -351,6 +364,10 @@ void add_asking_options(CLI::App& command, EvalOptions& options) {
              "how conversations are asked about: by a turn of them, or in the delta's own form",
              {"conversation", "prompt"})
       ->capture_default_str();
+  add_choice(
+      command, "--evidence", options.evidence,
+      "whether answers out of memory are checked by names, as mplus ask does; default: as the delta says",
+      {"names", "none"});
   add(command, "-n,--max-tokens", options.max_tokens,
       "longest answer, in tokens; default: the task's own, mostly 12", "N")
       ->check(CLI::Range(1, 4096).description(""));
@@ -364,6 +381,9 @@ void add_result_options(CLI::App& command, EvalOptions& options) {
   add(command, "--plan", options.plan, "only write what would be written and asked, for mplus-train evaluate",
       "FILE");
   add_force_option(command, options.force);
+  add(command, "--part", options.part,
+      "of a run with several memories only every Nth, from the Ith on; the logs of all parts make one run",
+      "I/N");
   add(command, "--answers", options.answers,
       "judge and report answers that were given to the plan of these options; again for each part", "FILE")
       ->expected(1)

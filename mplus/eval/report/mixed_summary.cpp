@@ -27,9 +27,9 @@ std::vector<std::string> cells(const std::string& column, std::int64_t distance,
   const auto mean = [&](const char* field) {
     row.push_back(interval_text(values_of(samples, field, [](const Json&) { return true; }).interval()));
   };
-  for (const char* field : {"exact", "hit", "old", "nll"}) mean(field);
+  for (const char* field : {"exact", "hit", "old", "unknown", "nll"}) mean(field);
   for (const Values* values : {&first, &two, &eight}) row.push_back(interval_text(values->interval()));
-  for (const char* field : {"recalled", "found"}) mean(field);
+  for (const char* field : {"recalled", "found", "first_ms"}) mean(field);
   return row;
 }
 
@@ -56,8 +56,9 @@ Summary summarise_mixed(const Json& run) {
   for (const auto& [set, samples] : sets) {
     Table& table = summary.tables.emplace_back();
     table.title = fmt::format("{}, by distance in chunks", set);
-    table.header = {"column", "distance",   "asked",     "exact",     "hit",      "old value",
-                    "nats",   "ranked 1st", "in best 2", "in best 8", "recalled", "chunk found"};
+    table.header = {"column",    "distance",  "asked",       "exact",          "hit",
+                    "old value", "not known", "nats",        "ranked 1st",     "in best 2",
+                    "in best 8", "recalled",  "chunk found", "first token, ms"};
     for (const std::string& column : column_order(run.at("samples")))
       for (const auto& [where, of_cell] : samples)
         if (where.first == column) table.rows.push_back(cells(column, where.second, of_cell));
@@ -68,7 +69,8 @@ Summary summarise_mixed(const Json& run) {
       "what "
       "the column goes by, over short- and long-term rows together. Found: at least half of the passage's "
       "rows "
-      "in the long-term store were recalled.";
+      "in the long-term store were recalled. First token: search and recall included, held back until it is "
+      "known to stand.";
   return summary;
 }
 

@@ -37,7 +37,7 @@ Table by_point(const Json& run, const std::vector<std::string>& columns) {
               .rows = {},
               .note = "Mean and 95 % interval over questions."};
   for (const Measure& measure : measures) table.header.emplace_back(measure.title);
-  for (const char* title : {"recalled", "chunk found", "ranked 1st", "answers"})
+  for (const char* title : {"recalled", "chunk found", "first token, ms", "ranked 1st", "answers"})
     table.header.emplace_back(title);
   for (const std::string& column : columns) {
     std::set<std::int64_t> points;  // −1: asked once, whatever was written
@@ -50,7 +50,7 @@ Table by_point(const Json& run, const std::vector<std::string>& columns) {
       std::vector<std::string> row{column, point < 0 ? "any" : std::to_string(point)};
       for (const Measure& measure : measures)
         row.push_back(interval_text(values_of(samples, measure.field, fits).interval()));
-      for (const char* field : {"recalled", "found"})
+      for (const char* field : {"recalled", "found", "first_ms"})
         row.push_back(interval_text(values_of(samples, field, fits).interval()));
       const Interval first =
           values_of(samples, "rank", [&](const Json& s) { return fits(s) && s.contains("rank"); }).interval();

@@ -9,6 +9,12 @@
 namespace mplus::eval {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 constexpr std::int64_t kObservers = 32;  // SnapKV: the last queries that say what to keep
 constexpr const char* kDefaultPrompt = "Question: {q}\nAnswer:";
 
@@ -29,8 +35,9 @@ std::vector<io::TokenId> joined(const std::vector<std::vector<io::TokenId>>& pie
 
 }  // namespace
 
-Asker::Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens)
-    : engine_(engine), base_(base), max_tokens_(max_tokens) {}
+Asker::Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens,
+             std::optional<EvidenceRule> evidence)
+    : engine_(engine), base_(base), max_tokens_(max_tokens), evidence_(evidence) {}
 
 std::string Asker::prompt(const std::string& question) const {
   std::string text = engine_.has_memory() ? engine_.weights().memory->prompt : "";
@@ -68,6 +75,8 @@ std::vector<io::TokenId> Asker::prompt_ids(const std::string& question, bool beh
 
 void Asker::begin_scene(Scene& scene) {
   scene_ = &scene;
+  // What was written is in the index before anybody asks, as in a session of the store.
+  if (scene.session && scene.text) scene.text->words->follow(scene.session->record());
   base_text_ = BaseText::none;
 }
 
@@ -80,6 +89,7 @@ Asked Asker::ask(const Column& column, const std::string& question, std::int64_t
   if (column.sees == Sees::passage)
     return ask_plain(*delta_reader_, {engine_.tokenizer().encode(passage_text)}, question, form);
   // As many passages as the window holds, the best nearest to the question.
+  const auto start = Clock::now();
   const std::int64_t C = engine_.chunk_tokens();
   MPLUS_CHECK(C > 0, "a model without a memory has no passages");  // tasks refuse it
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, engine_.window_tokens() / C));
@@ -88,12 +98,16 @@ Asked Asker::ask(const Column& column, const std::string& question, std::int64_t
   std::vector<std::vector<io::TokenId>> text;
   text.reserve(best.size());
   for (std::size_t chunk : best) text.push_back(scene_->text->ids[chunk]);
-  return ask_plain(*delta_reader_, text, question, form);
+  const double searching = seconds_since(start);
+  Asked asked = ask_plain(*delta_reader_, text, question, form);
+  asked.seconds += searching;
+  asked.first_seconds += searching;
+  return asked;
 }
 
 Asked Asker::ask_plain(ContextReader& reader, const std::vector<std::vector<io::TokenId>>& text,
                        const std::string& question, Form form) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   reader.clear();
   std::vector<io::TokenId> ids = joined(text);
   const bool behind_text = !ids.empty();
@@ -103,8 +117,11 @@ Asked Asker::ask_plain(ContextReader& reader, const std::vector<std::vector<io::
     asked.applicable = false;
     return asked;
   }
-  asked.output = reader.answer(ids, max_tokens_, stop()).text;
-  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double before = seconds_since(start);
+  const ReadAnswer answer = reader.answer(ids, max_tokens_, stop());
+  asked.output = answer.text;
+  asked.seconds = seconds_since(start);
+  asked.first_seconds = before + answer.first_seconds;
   return asked;
 }
 
@@ -138,6 +155,7 @@ Asked Asker::ask_base(const Column& column, const std::string& question, Form fo
           : base_reader_->answer(prompt, max_tokens_, stop());
   asked.output = answer.text;
   asked.seconds = answer.seconds;
+  asked.first_seconds = answer.first_seconds;
   return asked;
 }
 
@@ -165,14 +183,24 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   if (chosen == RecallRule::words || chosen == RecallRule::hybrid) options.prior = prior(words);
   options.recall.rule = chosen;
   options.recall.read_over = read_over;
+  options.recall.evidence = evidence_.value_or(engine_.recall_policy().evidence);
+  if (chosen == RecallRule::oracle) options.recall.evidence = EvidenceRule::none;  // what is given is read
   const RecallPolicy policy = resolved(engine_.recall_policy(), options.recall);
   const memory::RecallInput input{.layer_weights = engine_.weights().vote_weights,
                                   .seed = io::xxh3(std::as_bytes(std::span(words))),
                                   .chunks = seen.gold};
   options.recall_strategy = [policy, input, vote = engine_.vote_options(), &seen] {
-    return observe(memory::make_recall(policy, input), seen, vote);
+    return observe(memory::make_recall(policy, input), seen, vote, policy.over_everything);
   };
   return options;
+}
+
+// A question of a delta with a prompt of its own is asked as people ask it, checks of the answer included.
+engine::Answer Asker::answer_of(const std::string& question, Form form,
+                                const engine::GenerateOptions& options) const {
+  if (form == Form::turn) return scene_->session->fork().say(question, options);
+  if (engine_.weights().memory->prompt.empty()) return scene_->session->generate(prompt(question), options);
+  return scene_->session->ask(question, options);
 }
 
 Asked Asker::ask_memory(const Column& column, const std::string& question, std::int64_t passage, Form form) {
@@ -184,18 +212,23 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
     return none;
   }
   seen.want_rank = wants_rank(column);
+  Asked asked;
+  const auto start = Clock::now();
   engine::GenerateOptions options = read_options(column, question, engine_.recall_policy().read_over, seen);
   if (column.reread > 0) {  // the session ranks by the rule itself, so it must know it
     options.recall_strategy = nullptr;
     options.reread = column.reread;
   }
-  const auto start = std::chrono::steady_clock::now();
-  const engine::Answer answer = form == Form::turn ? scene_->session->fork().say(question, options)
-                                                   : scene_->session->generate(prompt(question), options);
-  Asked asked;
+  options.on_text = [&](std::string_view) {
+    if (asked.first_seconds == 0) asked.first_seconds = seconds_since(start);
+    return true;
+  };
+  const engine::Answer answer = answer_of(question, form, options);
   asked.output = answer.text;
-  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  asked.seconds = seconds_since(start);
+  if (asked.first_seconds == 0) asked.first_seconds = asked.seconds;
   if (column.reread > 0) seen.count(answer.recalled_births, engine_.layout().K);
+  for (const engine::Refuted& refuted : answer.refuted) asked.refuted.push_back(refuted.said);
   if (!seen.gold.empty() && engine_.layout().has_long_term()) {
     asked.recalled = seen.recalled_mean();
     asked.recalled_layers = seen.recalled;
@@ -206,7 +239,7 @@ Asked Asker::ask_memory(const Column& column, const std::string& question, std::
 
 Asked Asker::go_on(const Column& column, const std::string& given_text, std::span<const io::TokenId> given,
                    std::span<const io::TokenId> then, std::int64_t passage, const std::string& passage_text) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   Asked asked;
   asked.applicable = column.fixed() || (column.sees == Sees::memory && column.reread == 0);
   if (!asked.applicable) return asked;
@@ -240,13 +273,13 @@ Asked Asker::go_on(const Column& column, const std::string& given_text, std::spa
   double sum = 0;
   for (std::size_t i = asked_from - 1; i < nll.size(); ++i) sum += nll[i];
   asked.nll = sum / static_cast<double>(then.size());
-  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  asked.seconds = seconds_since(start);
   return asked;
 }
 
 Asked Asker::choose(const Column& column, const std::string& question,
                     const std::vector<std::string>& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   Asked asked;
   const std::vector<io::TokenId> prompt =
       prompt_ids(question, column.base_model() && scene_->text->tokens > 0);
@@ -282,7 +315,7 @@ Asked Asker::choose(const Column& column, const std::string& question,
     for (std::size_t i = prompt.size() - 1; i < nll.size(); ++i) sum += nll[i];
     asked.option_nll.push_back(sum / static_cast<double>(ids.size() - prompt.size()));
   }
-  asked.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  asked.seconds = seconds_since(start);
   return asked;
 }
 

@@ -39,8 +39,10 @@ struct Scene {
 struct Asked {
   std::string output;
   double seconds = 0;
-  bool applicable = true;          // false: the text does not fit the base model
-  std::optional<double> recalled;  // of memory columns: mean over layers of the share of the passage's rows
+  double first_seconds = 0;          // until the first piece of the answer could be shown
+  std::vector<std::string> refuted;  // what was said of others than the question names, and passed over
+  bool applicable = true;            // false: the text does not fit the base model
+  std::optional<double> recalled;    // of memory columns: mean over layers of the share of the passage's rows
   std::vector<double> recalled_layers;
   std::vector<double> option_nll;    // of choose(): mean over each option's tokens
   std::optional<double> nll;         // of go_on(): mean over the tokens, nats
@@ -52,8 +54,10 @@ enum class Form { prompt, turn };
 
 class Asker {
  public:
-  // `base`: the same model without delta, for the columns that want it; may be null if none does.
-  Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens);
+  // `base`: the same model without delta, for the columns that want it; may be null if none does. `evidence`:
+  // how answers out of memory are checked; unset: as the delta says.
+  Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens,
+        std::optional<EvidenceRule> evidence = {});
 
   std::string prompt(const std::string& question) const;
   std::string stop() const;
@@ -86,6 +90,8 @@ class Asker {
                   const std::string& question, Form form);
   bool read_base_text(const Column& column, std::int64_t after);  // false: it does not fit
   Asked ask_base(const Column& column, const std::string& question, Form form);
+  engine::Answer answer_of(const std::string& question, Form form,
+                           const engine::GenerateOptions& options) const;
   Asked ask_memory(const Column& column, const std::string& question, std::int64_t passage, Form form);
   std::vector<io::TokenId> prompt_ids(const std::string& question, bool behind_text,
                                       Form form = Form::prompt) const;
@@ -95,6 +101,7 @@ class Asker {
   engine::Engine& engine_;
   engine::Engine* base_;
   std::int64_t max_tokens_;
+  std::optional<EvidenceRule> evidence_;
   Scene* scene_ = nullptr;
   std::optional<ContextReader> delta_reader_;
   std::optional<ContextReader> base_reader_;

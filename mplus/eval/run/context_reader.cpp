@@ -107,9 +107,11 @@ ReadAnswer ContextReader::answer(std::span<const io::TokenId> prompt, std::int64
   require_room(static_cast<std::int64_t>(prompt.size()) + max_tokens);
   std::vector<float> next;
   step(prompt, next);
+  const double first = seconds_since(start);
   ReadAnswer answer = generate(next, max_tokens, stop, [&](io::TokenId id) { step({&id, 1}, next); });
   rewind();
   answer.seconds = seconds_since(start);
+  answer.first_seconds = first;
   return answer;
 }
 
@@ -143,6 +145,7 @@ ReadAnswer ContextReader::answer_compressed(std::span<const io::TokenId> prompt,
   own.reserve(static_cast<std::int64_t>(prompt.size()));
   read.window = &own;
   run(read, next);
+  const double first = seconds_since(start);
   rewind();
   memory::WindowRows small(engine_.layout());
   const std::size_t row = rows_.row_size_bytes();
@@ -167,6 +170,7 @@ ReadAnswer ContextReader::answer_compressed(std::span<const io::TokenId> prompt,
     run(one, next);
   });
   answer.seconds = seconds_since(start);
+  answer.first_seconds = first;
   return answer;
 }
 

@@ -19,6 +19,7 @@ struct ReadAnswer {
   std::string text;
   std::vector<io::TokenId> tokens;
   double seconds = 0;
+  double first_seconds = 0;  // until the first token was known
 };
 
 class ContextReader {

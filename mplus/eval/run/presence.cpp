@@ -18,20 +18,21 @@ memory::Votes no_opinion(const memory::Memory& memory) {
 class ObservedRecall final : public memory::Recall {
  public:
   ObservedRecall(std::unique_ptr<memory::Recall> inner, Observation& observation,
-                 const memory::VoteOptions& options)
-      : inner_(std::move(inner)), seen_(observation), options_(options) {}
+                 const memory::VoteOptions& options, bool over_everything)
+      : inner_(std::move(inner)), seen_(observation), options_(options), over_everything_(over_everything) {}
 
   bool wants_scout() const override { return inner_->wants_scout(); }
+  bool wants_queries() const override { return inner_->wants_queries(); }
+  bool wants_attention() const override { return inner_->wants_attention(); }
+  bool asks_on_device() const override { return inner_->asks_on_device(); }
 
   void plan(kernels::Queue& queue, const memory::Memory& memory, std::span<const memory::LayerQueries> scout,
             const memory::Prior* prior) override {
     inner_->plan(queue, memory, scout, prior);
     if (!seen_.want_rank || (scout.empty() && !prior)) return;
-    memory::Votes votes = scout.empty()
-                              ? no_opinion(memory)
-                              : memory::vote_over_everything(queue, memory, scout, options_, scores());
-    if (prior) votes = memory::with_prior(std::move(votes), *prior, 1);
-    const std::vector<std::int64_t> order = votes.order();
+    const std::vector<std::int64_t> order = over_everything_ && inner_->found()
+                                                ? inner_->found()->votes.order()
+                                                : order_of(queue, memory, scout, prior);
     for (std::size_t i = 0; i < order.size() && seen_.rank == 0; ++i)
       if (seen_.is_gold(order[i])) seen_.rank = static_cast<std::int64_t>(i) + 1;
   }
@@ -51,6 +52,16 @@ class ObservedRecall final : public memory::Recall {
   memory::FoundChunks* found() override { return inner_->found(); }
 
  private:
+  std::vector<std::int64_t> order_of(kernels::Queue& queue, const memory::Memory& memory,
+                                     std::span<const memory::LayerQueries> scout,
+                                     const memory::Prior* prior) const {
+    memory::Votes votes = scout.empty()
+                              ? no_opinion(memory)
+                              : memory::vote_over_everything(queue, memory, scout, options_, scores());
+    if (prior) votes = memory::with_prior(std::move(votes), *prior, 1);
+    return votes.order();
+  }
+
   std::span<const memory::ScoredRows> scores() const {
     return inner_->found() ? inner_->found()->scores : std::span<const memory::ScoredRows>();
   }
@@ -58,6 +69,7 @@ class ObservedRecall final : public memory::Recall {
   std::unique_ptr<memory::Recall> inner_;
   Observation& seen_;
   memory::VoteOptions options_;
+  bool over_everything_;
   std::vector<std::vector<std::int64_t>> births_;  // [layers that keep a memory]
 };
 
@@ -113,8 +125,8 @@ double Observation::recalled_mean() const {
 }
 
 std::unique_ptr<memory::Recall> observe(std::unique_ptr<memory::Recall> inner, Observation& observation,
-                                        const memory::VoteOptions& options) {
-  return std::make_unique<ObservedRecall>(std::move(inner), observation, options);
+                                        const memory::VoteOptions& options, bool over_everything) {
+  return std::make_unique<ObservedRecall>(std::move(inner), observation, options, over_everything);
 }
 
 }  // namespace mplus::eval

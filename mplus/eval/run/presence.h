@@ -39,7 +39,8 @@ struct Observation {
 };
 
 // Passes everything on to `inner` and notes what comes back. The observation must outlive it.
+// `over_everything`: the rule's own order is over short- and long-term rows together.
 std::unique_ptr<memory::Recall> observe(std::unique_ptr<memory::Recall> inner, Observation& observation,
-                                        const memory::VoteOptions& options);
+                                        const memory::VoteOptions& options, bool over_everything);
 
 }  // namespace mplus::eval

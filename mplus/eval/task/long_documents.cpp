@@ -47,7 +47,7 @@ class LongDocuments final : public ScriptTask {
       sample["applicable"] = false;
       return;
     }
-    sample["seconds"] = asked.seconds;
+    put_time(sample, asked);
     if (!ask.options.empty()) {
       const auto best =
           std::min_element(asked.option_nll.begin(), asked.option_nll.end()) - asked.option_nll.begin();

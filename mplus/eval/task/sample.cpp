@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/eval/metric/words.h"
 
 namespace mplus::eval {
 
@@ -17,7 +18,14 @@ void put_answer(Json& sample, const Asked& asked, const Golds& golds) {
   sample["hit"] = score.hit;
   sample["verbatim"] = score.verbatim;
   sample["f1"] = score.f1;
+  sample["unknown"] = says_unknown(first_line(asked.output));
+  put_time(sample, asked);
+}
+
+void put_time(Json& sample, const Asked& asked) {
   sample["seconds"] = asked.seconds;
+  if (asked.first_seconds > 0) sample["first_ms"] = 1000 * asked.first_seconds;
+  if (!asked.refuted.empty()) sample["refuted"] = asked.refuted;
 }
 
 void put_memory(Json& sample, const Asked& asked, const Presence::Share& share) {

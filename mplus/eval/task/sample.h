@@ -9,6 +9,8 @@ namespace mplus::eval {
 
 // Output and scores, or that the column cannot answer here.
 void put_answer(Json& sample, const Asked& asked, const Golds& golds);
+// Seconds, milliseconds to the first token, and what was passed over on the way.
+void put_time(Json& sample, const Asked& asked);
 // Where the passage's rows are, and what came back of them.
 void put_memory(Json& sample, const Asked& asked, const Presence::Share& share);
 

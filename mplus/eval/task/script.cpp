@@ -27,6 +27,7 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   fields["distractors"] = Json::array();
   for (const auto& file : options_.distractors) fields["distractors"].push_back(file_identity(file));
   fields["max_tokens"] = options_.max_tokens;
+  fields["evidence"] = evidence_identity(run.engine, options_);
   fields["seed"] = options_.seed;
   fields["model"] = model_identity(run.engine);
   fields["ids"] = Json::array();
@@ -68,6 +69,7 @@ std::int64_t ScriptTask::last_needed(std::size_t m) const {
 std::int64_t ScriptTask::count_work() const {
   std::int64_t total = 0;
   for (std::size_t m = 0; m < scripts_.size(); ++m) {
+    if (!options_.is_mine(m)) continue;
     total += last_needed(m) * engine_->chunk_tokens();
     for (const Column& column : columns_)
       for (std::size_t p = 0; p < (column.fixed() ? 1 : scripts_[m].points.size()); ++p)
@@ -85,10 +87,11 @@ bool ScriptTask::work(TaskRun& run, RunLog& log) {
     take(*run.answers);
     return true;
   }
-  asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens);
+  asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens,
+                 options_.evidence);
   steps_.emplace(run.progress, count_work());
   for (std::size_t m = 0; m < scripts_.size(); ++m)
-    if (!run_script(m)) return false;
+    if (options_.is_mine(m) && !run_script(m)) return false;
   return steps_->go("done");
 }
 

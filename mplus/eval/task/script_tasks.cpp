@@ -145,7 +145,7 @@ class Unknown final : public ScriptTask {
     }
     sample["output"] = asked.output;
     sample["unknown"] = says_unknown(first_line(asked.output));
-    sample["seconds"] = asked.seconds;
+    put_time(sample, asked);
   }
 };
 

@@ -26,6 +26,10 @@ Json model_identity(engine::Engine& engine) {
   return json;
 }
 
+std::string_view evidence_identity(const engine::Engine& engine, const TaskOptions& options) {
+  return evidence_name(options.evidence.value_or(engine.recall_policy().evidence));
+}
+
 Json file_identity(const std::filesystem::path& file) {
   const auto mapped = MappedFile::open(file);
   return {{"name", file.filename().string()},

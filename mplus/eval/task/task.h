@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mplus/core/recall_policy.h"
 #include "mplus/engine/engine.h"
 #include "mplus/eval/report/run_log.h"
 #include "mplus/eval/run/columns.h"
@@ -32,8 +34,13 @@ struct TaskOptions {
   std::string form;             // empty: as the delta says
   std::int64_t max_tokens = 0;  // 0: the task's own
   std::int64_t most_answer_tokens = 10;
-  bool ask_in_conversation = true;  // about conversations; false: in the delta's own form
+  std::optional<EvidenceRule> evidence;  // how answers out of memory are checked; unset: as the delta says
+  bool ask_in_conversation = true;       // about conversations; false: in the delta's own form
   std::uint64_t seed = 0;
+  // Of several memories only every `parts`-th, from number `part` on (of 0 …); the others are another
+  // process's.
+  std::int64_t part = 0, parts = 1;
+  bool is_mine(std::size_t memory) const { return static_cast<std::int64_t>(memory) % parts == part; }
 };
 
 class RecordedAnswers;
@@ -71,6 +78,7 @@ class Task {
 
 // Shared by the tasks: the model's part of an identity, and a data file's.
 Json model_identity(engine::Engine& engine);
+std::string_view evidence_identity(const engine::Engine& engine, const TaskOptions& options);
 Json file_identity(const std::filesystem::path& file);
 std::string data_stem(
     const std::filesystem::path& file);  // "squad_dev_public" of …/squad_dev_public.jsonl.xz
