@@ -15,6 +15,9 @@ set(MPLUS_CUDA_ARCHITECTURES "90" CACHE STRING "Architectures to build kernels f
 function(mplus_cuda_objects out)
   set(flags -std=c++20 -O3 -Xcompiler=-fPIC -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_COMPILER})
   foreach(architecture ${MPLUS_CUDA_ARCHITECTURES})
+    if(architecture STREQUAL "90")
+      set(architecture 90a) # with the warpgroup's matrix instruction; runs wherever sm_90 does
+    endif()
     list(APPEND flags -gencode=arch=compute_${architecture},code=sm_${architecture})
   endforeach()
   if(MPLUS_WERROR)

@@ -29,7 +29,7 @@ fetch_packages() { # FOLDER
     compgen -G "$1/${package}_*" > /dev/null || (cd "$1" && apt-get download -qq "$package:amd64")
   done
   for package in "${for_all_machines[@]}"; do
-    compgen -G "$1/${package}_*" > /dev/null || (cd "$1" && apt-get download -qq "$package:amd64")
+    compgen -G "$1/${package}_*" > /dev/null || (cd "$1" && apt-get download -qq "$package")
   done
 }
 

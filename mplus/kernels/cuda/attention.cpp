@@ -241,7 +241,8 @@ void CudaBackend::append_tokens(Queue& queue, std::span<const TokenRows> session
 void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> items,
                          const KvShape& shape) const {
   CudaQueueState& state = state_of(queue);
-  const Shape sizes = shape_of(shape);
+  Shape sizes = shape_of(shape);
+  sizes.warpgroups = has_warpgroups();
   MPLUS_CHECK(shape.head_size <= kMostHeadSize, "heads of {}", shape.head_size);
   const Rounded rounded = room_to_round(state, items, sizes);
   for (std::size_t first = 0; first < items.size(); first += kMostAttendItems) {

@@ -15,17 +15,43 @@ inline constexpr int kFewRowsTile = 16;    // attention_split.cu: rows of a tile
 inline constexpr int kSomeRowsTile = 64;   // attention_tile.cu: over short caches,
 inline constexpr int kManyRowsTile = 128;  // and over long ones
 inline constexpr int kKeysTile = 64;
+inline constexpr int kWideRowsTile = 128, kWideKeysTile = 128;  // attention_warpgroup.cu
 
 struct AttendPlan {
   int rows = 0;    // T · sharing
   int height = 0;  // of a tile
   int tiles = 0;
   int splits = 0;
-  int keys = 0;  // of a split, a multiple of kKeysTile
+  int keys = 0;       // of a split, a multiple of kKeysTile
+  bool wide = false;  // for attention_warpgroup.cu
   __host__ __device__ int unit(int group, int tile, int split) const {
     return (group * tiles + tile) * splits + split;
   }
 };
+
+// For one block on each of 132 processors: a cache is split so that all of them have one where units are few,
+// and where the last ones would leave many idle.
+__host__ __device__ inline AttendPlan wide_plan_of(int rows, int cache_rows, int groups) {
+  constexpr int kProcessors = 132, kFewUnits = 120, kFewKeys = 1024, kMostSplits = 4;
+  AttendPlan plan{.rows = rows, .height = kWideRowsTile, .wide = true};
+  plan.tiles = (rows + kWideRowsTile - 1) / kWideRowsTile;
+  const int units = plan.tiles * groups, possible = cache_rows / kFewKeys;
+  int splits = units < kFewUnits ? kProcessors / units : 1;
+  if (units > kFewUnits) {
+    int busy = 0;  // processors in a hundred
+    for (int s = 1; s <= kMostSplits; ++s) {
+      const int waves = (units * s + kProcessors - 1) / kProcessors,
+                share = 100 * units * s / (waves * kProcessors);
+      if (share < busy + 5) continue;
+      busy = share;
+      splits = s;
+    }
+  }
+  if (splits > possible) splits = possible > 1 ? possible : 1;
+  plan.keys = ((cache_rows + splits - 1) / splits + kWideKeysTile - 1) / kWideKeysTile * kWideKeysTile;
+  plan.splits = (cache_rows + plan.keys - 1) / plan.keys;
+  return plan;
+}
 
 // From an item's own sizes alone, so that its bits do not depend on its neighbours. Wanted are two blocks on
 // each of 132 processors: over a short cache by lower tiles, over a long one by splitting it.
@@ -35,6 +61,7 @@ __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache
   plan.rows = static_cast<int>(T * (shape.heads / shape.groups));
   const int groups = static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
   const bool few = plan.rows <= kFewRowsTile;
+  if (shape.warpgroups && shape.head_size == 128 && !few) return wide_plan_of(plan.rows, rows, groups);
   const bool whole = (plan.rows + kManyRowsTile - 1) / kManyRowsTile * groups >= kEnoughUnits;
   plan.height = few ? kFewRowsTile : whole || rows > kShortCache ? kManyRowsTile : kSomeRowsTile;
   plan.tiles = (plan.rows + plan.height - 1) / plan.height;
@@ -74,6 +101,7 @@ __device__ inline void store_rounded(const Rounded& rounded, std::int64_t at, fl
 }
 
 void attend_tiles(Stream stream, const AttendItems& items);   // of many rows, all in tiles of one height
+bool attend_wide(Stream stream, const AttendItems& items);    // of wide plans; false where the driver cannot
 void attend_splits(Stream stream, const AttendItems& items);  // of few
 void merge_splits(Stream stream, const AttendItems& items);   // where a plan has several
 

@@ -296,18 +296,23 @@ std::int64_t partial_floats(const AttendItem& item, const Shape& shape) {
 }
 
 void attend_tensor(Stream stream, const AttendItems& items) {
-  AttendItems few{.shape = items.shape}, some{.shape = items.shape}, many{.shape = items.shape};
+  AttendItems few{.shape = items.shape}, some{.shape = items.shape}, many{.shape = items.shape},
+      wide{.shape = items.shape};
   for (int i = 0; i < items.count; ++i) {
     const AttendItem& item = items.list[i];
     if (item.T <= 0) continue;
-    const int height = plan_of(item.T, item.cache.rows, items.shape).height;
-    AttendItems& to = height == kFewRowsTile ? few : height == kSomeRowsTile ? some : many;
+    const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
+    AttendItems& to = plan.wide                      ? wide
+                      : plan.height == kFewRowsTile  ? few
+                      : plan.height == kSomeRowsTile ? some
+                                                     : many;
     to.list[to.count++] = item;
   }
   attend_splits(stream, few);
   attend_tiles(stream, some);
   attend_tiles(stream, many);
-  for (const AttendItems* list : {&few, &some, &many}) merge_splits(stream, *list);
+  if (!attend_wide(stream, wide)) attend_tiles(stream, wide);
+  for (const AttendItems* list : {&few, &some, &many, &wide}) merge_splits(stream, *list);
 }
 
 }  // namespace mplus::kernels::cuda

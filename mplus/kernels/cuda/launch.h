@@ -21,7 +21,8 @@ struct Rows2d {
 };
 
 // rows.cu
-bool kernels_fit();  // whether the current device has these kernels
+bool kernels_fit();     // whether the current device has these kernels
+bool has_warpgroups();  // and the instructions of warpgroup.cuh
 void convert(Stream stream, void* out, DType out_dtype, std::int64_t out_stride, const Rows2d& in);
 // out[n] = in[n], or with row[width] added to every `width` of them; numbers of elements are multiples of
 // four, and places of 16 bytes (out of eight where it is not f32).
@@ -161,6 +162,7 @@ struct Cache {
 };
 struct Shape {
   std::int64_t heads = 0, groups = 0, head_size = 0;
+  bool warpgroups = false;  // for attention: whether has_warpgroups()
 };
 
 // kv.cu: rows of k and v, [count, G·e], to places from cache.rows on, keys turned with angles.
@@ -226,7 +228,8 @@ struct AttendItems {
   Shape shape;
 };
 // By the matrix instruction, for caches of bf16 and heads of 64 or 128. An item is cut along its cache by its
-// own sizes alone. attention_tile.cu: many queries; attention_split.cu: few.
+// own sizes alone. attention_warpgroup.cu: many queries, heads of 128, sm_90; attention_tile.cu: others;
+// attention_split.cu: few queries.
 bool fits_attend_tensor(DType dtype, const Shape& shape);
 std::int64_t partial_floats(const AttendItem& item, const Shape& shape);
 void attend_tensor(Stream stream, const AttendItems& items);

@@ -94,8 +94,9 @@ MPLUS_FOR_BOTH_NUMERICS(CudaAttention);
 constexpr KvShape kShapes[] = {{9, 3, 64}, {8, 2, 128}, {4, 4, 64}, {12, 2, 128}, {3, 1, 48}, {2, 1, 6}};
 
 TEST_P(CudaAttention, EqualsItsMeaningInDoublePrecision) {
-  const Case cases[] = {{1, 1},   {1, 2},   {1, 63},    {1, 1000}, {2, 2},     {3, 200},  {4, 129},
-                        {5, 700}, {17, 17}, {40, 1300}, {64, 65},  {130, 131}, {300, 900}};
+  const Case cases[] = {{1, 1},     {1, 2},   {1, 63},    {1, 1000},  {2, 2},     {3, 200},
+                        {4, 129},   {5, 700}, {17, 17},   {40, 1300}, {64, 65},   {130, 131},
+                        {300, 900}, {6, 128}, {33, 1666}, {128, 256}, {257, 513}, {611, 1400}};
   for (const KvShape& shape : kShapes)
     for (const Case& c : cases) {
       Random random(static_cast<std::uint64_t>(c.T * 131 + c.rows));
@@ -115,9 +116,10 @@ TEST_P(CudaAttention, EqualsItsMeaningInDoublePrecision) {
 TEST_P(CudaAttention, NeighboursDoNotChangeBits) {
   const KvShape shape{8, 2, 128};
   const std::int64_t width = shape.heads * shape.head_size;
-  const Case kinds[] = {{1, 2000}, {1, 5}, {3, 900}, {70, 600}, {256, 385}, {1, 64}, {33, 4000}};
+  const Case kinds[] = {{1, 2000}, {1, 5},     {3, 900},    {70, 600}, {256, 385},
+                        {1, 64},   {33, 4000}, {129, 1500}, {20, 700}, {48, 48}};
   std::vector<Case> cases;
-  for (int i = 0; i < 21; ++i) cases.push_back(kinds[index(i) % std::size(kinds)]);
+  for (int i = 0; i < 40; ++i) cases.push_back(kinds[index(i) % std::size(kinds)]);
   Random random(4);
   std::vector<AttendItem> items;
   for (const Case& c : cases) {
