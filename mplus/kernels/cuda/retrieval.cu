@@ -6,6 +6,7 @@
 #include "mplus/kernels/cuda/device.cuh"
 #include "mplus/kernels/cuda/dispatch.cuh"
 #include "mplus/kernels/cuda/launch.h"
+#include "mplus/kernels/cuda/retrieval.cuh"
 
 namespace mplus::kernels::cuda {
 namespace {
@@ -15,12 +16,7 @@ constexpr std::int64_t kBlockKeys = kWarps * kKeys;
 
 std::int64_t whole_tiles(std::int64_t T) { return (T + kQueries - 1) / kQueries * kQueries; }
 
-// Queries [layers, whole tiles, width] as operands, then a scale for each.
-struct Packed {
-  bf16* q;
-  float* scales;
-  std::int64_t rows;  // of a layer
-};
+using Packed = PackedQueries;
 Packed packed_in(const Retrieval& job) {
   auto* q = static_cast<bf16*>(job.packed);
   const std::int64_t rows = whole_tiles(job.T);
@@ -47,31 +43,6 @@ __global__ void pack_kernel(Packed to, const float* const* queries, std::int64_t
 }
 
 __device__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
-
-// Eight elements of a key as operands.
-template <class Key>
-__device__ uint4 load_key(const void* keys, std::int64_t key, int width, int at) {
-  if constexpr (sizeof(Key) == 2) {
-    return load_once(static_cast<const bf16*>(keys) + key * width + at);
-  } else {
-    const auto* codes = static_cast<const std::int8_t*>(keys) + key * (width + 2) + at;
-    std::uint32_t words[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const char2 two = *reinterpret_cast<const char2*>(codes + 2 * i);
-      words[i] = pack<bf16>(static_cast<float>(two.x), static_cast<float>(two.y));
-    }
-    return {words[0], words[1], words[2], words[3]};
-  }
-}
-
-template <class Key>
-__device__ float key_scale(const void* keys, std::int64_t key, std::int64_t width) {
-  if constexpr (sizeof(Key) == 2) return 1.0f;
-  else
-    return to_float(
-        *reinterpret_cast<const bf16*>(static_cast<const std::int8_t*>(keys) + key * (width + 2) + width));
-}
 
 // 64 bytes between rows: lanes of eight neighbours in a load touch every bank once.
 template <int D>
@@ -246,6 +217,9 @@ void score_tensor(Stream stream, const Retrieval& job) {
 
 template <class Key>
 void score(Stream stream, const Retrieval& job) {
+  const bool wide =
+      job.T > kQueries && has_warpgroups() && (job.width == 64 || job.width == 128 || job.width == 256);
+  if (wide && score_wide(stream, job, packed_in(job))) return;
   if (job.width == 64) return score_tensor<Key, 64>(stream, job);
   if (job.width == 128) return score_tensor<Key, 128>(stream, job);
   if (job.width == 256) return score_tensor<Key, 256>(stream, job);

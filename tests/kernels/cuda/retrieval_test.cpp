@@ -40,8 +40,9 @@ TEST_P(CudaRetrieval, IsTheMeanOfSigmoids) {
   struct Case {
     std::int64_t T, n, width;
   };
-  const Case cases[] = {{1, 1, 64},      {3, 17, 64},    {64, 128, 64}, {65, 300, 128},
-                        {200, 130, 256}, {7, 1000, 256}, {5, 40, 40},   {2, 9, 24}};
+  const Case cases[] = {{1, 1, 64},      {3, 17, 64},     {64, 128, 64},  {65, 300, 128},
+                        {200, 130, 256}, {7, 1000, 256},  {5, 40, 40},    {2, 9, 24},
+                        {300, 400, 64},  {128, 257, 256}, {513, 129, 128}};
   for (const DType type : {DType::f32, DType::bf16, DType::i8})
     for (const Case& c : cases) {
       Random random(static_cast<std::uint64_t>(c.T + c.n * 7));
