@@ -150,6 +150,17 @@ void add_adapters(Stream stream, const Adapters& adapters);
 // gate one behind the other.
 bool fits_gated(const Adapters& adapters);
 void swiglu_gated(Stream stream, const Adapters& adapters, const Rounded& rounded);
+// gated_warpgroup.cu: the same with the products, on devices with has_warpgroups(); `out` of gate gets the
+// result.
+struct GatedProduct {
+  Adapters adapters;        // of gate and up
+  Product gate, up;         // whose weights
+  const void* x = nullptr;  // [T, inputs] in their type
+  std::int64_t inputs = 0;
+  Rounded rounded;
+};
+bool fits_gated_product(const GatedProduct& job);
+bool swiglu_product(Stream stream, const GatedProduct& job);  // false where the driver cannot
 // linear_plain.cu: f32 arithmetic, any size and type. A row's bits depend on that row and on `few` alone.
 void linear_plain(Stream stream, const Products& products, bool few);
 

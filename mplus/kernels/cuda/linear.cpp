@@ -160,22 +160,32 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
   if (!few) run(queue, state, base, rows);
 }
 
-// With many rows: both products as they are, and the additions with the rest, so that gate and up are written
-// and read once.
+// With many rows: in one kernel where there is one, else both products as they are, and the additions with
+// the rest, so that gate and up are written and read once.
 void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate,
                                  const AdaptedOutput& up, kernels::Rows rows) const {
   const AdaptedOutput both[] = {gate, up};
-  Adapters adapters;
+  GatedProduct whole;
   if (queue.numerics() == Numerics::exact || rows != kernels::Rows::batched || x.size(0) == 0 ||
-      !collect(adapters, both, x.size(0), false) || !fits_gated(adapters))
+      !collect(whole.adapters, both, x.size(0), false) || !fits_gated(whole.adapters))
     return Backend::swiglu_adapted(queue, x, gate, up, rows);
   CudaQueueState& state = state_for_products(queue);
-  Products products = products_of(x);
-  for (const AdaptedOutput& output : both) add(products, product_of(output.out, *output.base, {}));
-  for (const AdaptedOutput& output : both)
-    add(products, product_of(output.adapter.low, output.adapter.a, {}));
-  run(queue, state, products, rows);
-  swiglu_gated(state.stream(), adapters, state.round_along(gate.out));
+  Products base = products_of(x), inner = base;
+  for (const AdaptedOutput& output : both) {
+    add(base, product_of(output.out, *output.base, {}));
+    add(inner, product_of(output.adapter.low, output.adapter.a, {}));
+  }
+  run(queue, state, inner, rows);
+  whole.gate = base.list[0];
+  whole.up = base.list[1];
+  whole.inputs = base.inputs;
+  if (fits_gated_product(whole)) {
+    whole.x = operand_of(state, base, whole.gate.dtype);
+    whole.rounded = state.round_along(gate.out);
+    if (swiglu_product(state.stream(), whole)) return check_launch("swiglu");
+  }
+  run(queue, state, base, rows);
+  swiglu_gated(state.stream(), whole.adapters, state.round_along(gate.out));
   check_launch("swiglu");
 }
 

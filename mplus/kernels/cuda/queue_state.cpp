@@ -77,12 +77,13 @@ const void* CudaQueueState::rounded(const float* x, std::int64_t rows, std::int6
   const bool same = type == operand_type_;
   operand_type_ = type;
   if (!same) forget_rounded();
-  return known && same ? scratch(Scratch::operand, 0) : nullptr;
+  return known && same ? scratch(operand_room_, 0) : nullptr;
 }
 
 void* CudaQueueState::room_to_round(std::int64_t elements, DType type) {
   forget_rounded();
-  return scratch(Scratch::operand, row_bytes(type, elements));
+  operand_room_ = operand_room_ == Scratch::operand ? Scratch::other_operand : Scratch::operand;
+  return scratch(operand_room_, row_bytes(type, elements));
 }
 
 void CudaQueueState::forget_rounded(const float* begin, const float* end) {

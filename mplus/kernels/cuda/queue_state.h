@@ -19,7 +19,7 @@ namespace mplus::kernels::cuda {
 
 // What scratch memory is for; each purpose has a piece of its own, which a later call of the same purpose may
 // use again, since the stream keeps their order.
-enum class Scratch : std::uint8_t { operand, partial, rows, places, queries, keys };
+enum class Scratch : std::uint8_t { operand, other_operand, partial, rows, places, queries, keys };
 
 class CudaQueueState final : public QueueState {
  public:
@@ -32,8 +32,9 @@ class CudaQueueState final : public QueueState {
 
   void* scratch(Scratch purpose, std::size_t size_bytes);
 
-  // x[rows, width] as an operand of the matrix instruction, in Scratch::operand: remembered from the
-  // operation that made x until another one may have changed it.
+  // x[rows, width] as an operand of the matrix instruction: remembered from the operation that made x until
+  // another one may have changed it. Two rooms take turns, so that an operation can read one operand and
+  // leave the next.
   Rounded round_along(const ConstTensor& x);  // room for it, filled by the caller; none where it does not pay
   const void* rounded(const float* x, std::int64_t rows, std::int64_t width, DType type);  // or nullptr
   void* room_to_round(std::int64_t elements, DType type);  // for another x; the remembered one is lost
@@ -78,7 +79,8 @@ class CudaQueueState final : public QueueState {
   Matmul matmul_;
   Operand operand_;
   DType operand_type_ = DType::bf16;  // what products last asked for
-  std::array<Buffer, 6> scratch_;
+  Scratch operand_room_ = Scratch::operand;
+  std::array<Buffer, 7> scratch_;
   std::array<Slot, 4> slots_;
   std::size_t slot_ = 0;
   std::vector<Buffer> landings_;

@@ -11,6 +11,13 @@
 #define MPLUS_WARPGROUPS 1
 #endif
 
+// Of a kernel whose blocks come in clusters of n.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define MPLUS_CLUSTERS(n) __cluster_dims__(n, 1, 1)
+#else
+#define MPLUS_CLUSTERS(n)
+#endif
+
 namespace mplus::kernels::cuda {
 
 inline constexpr int kWarpgroup = 128;  // threads
@@ -58,8 +65,46 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, int x, int y, 
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier))
       : "memory");
 }
+// The same of two dimensions; to all blocks of a cluster that `blocks` has a bit of, each with its own
+// barrier.
+__device__ inline void copy_box(void* to, const CUtensorMap& map, int x, int y, Barrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+      "%3}], [%4];\n" ::"r"(shared_address(to)),
+      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier))
+      : "memory");
+}
+__device__ inline void copy_box_to(std::uint16_t blocks, void* to, const CUtensorMap& map, int x, int y,
+                                   Barrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3}], [%4], %5;\n" ::"r"(shared_address(to)),
+      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier)), "h"(blocks)
+      : "memory");
+}
 __device__ inline void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];\n" ::"l"(&map) : "memory");
+}
+
+// Blocks of a cluster.
+__device__ inline int block_of_cluster() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;\n" : "=r"(rank));
+  return rank;
+}
+__device__ inline void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::
+                   : "memory");
+}
+// At the barrier that lies there in another block of the cluster, or in this one. What was read before may be
+// written then; ordinary stores are not shown to the other block, which would take a microsecond.
+__device__ inline void arrive_at(int block, Barrier& barrier) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(shared_address(&barrier)),
+      "r"(block)
+      : "memory");
 }
 
 // After ordinary stores to shared memory that the matrix instruction reads next, before the barrier.
@@ -91,6 +136,13 @@ __device__ inline std::uint64_t matrix_at(std::uint32_t address, int group, int 
   constexpr std::uint64_t kRowsOf128Bytes = std::uint64_t{1} << 62;
   return kRowsOf128Bytes | static_cast<std::uint64_t>((address & 0x3ffff) >> 4) |
          static_cast<std::uint64_t>(side >> 4) << 16 | static_cast<std::uint64_t>(group >> 4) << 32;
+}
+
+// The same in rows of 32 bytes, at multiples of 256: row r of eight has them at c ^ r / 4.
+__device__ inline std::uint64_t narrow_matrix_at(std::uint32_t address, int group) {
+  constexpr std::uint64_t kRowsOf32Bytes = std::uint64_t{3} << 62;
+  return kRowsOf32Bytes | static_cast<std::uint64_t>((address & 0x3ffff) >> 4) |
+         static_cast<std::uint64_t>(group >> 4) << 32;
 }
 
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
@@ -148,6 +200,38 @@ __device__ inline void multiply_turned(float (&d)[16][4], const std::uint32_t (&
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
+#define MPLUS_HUNDRED_AND_TWELVE(d)                                                                  \
+  MPLUS_SIXTY_FOUR(d), MPLUS_FOUR(d, 16), MPLUS_FOUR(d, 17), MPLUS_FOUR(d, 18), MPLUS_FOUR(d, 19),   \
+      MPLUS_FOUR(d, 20), MPLUS_FOUR(d, 21), MPLUS_FOUR(d, 22), MPLUS_FOUR(d, 23), MPLUS_FOUR(d, 24), \
+      MPLUS_FOUR(d, 25), MPLUS_FOUR(d, 26), MPLUS_FOUR(d, 27)
+#define MPLUS_HUNDRED_AND_TWELVE_NAMES                                                                     \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "  \
+  "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "   \
+  "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "   \
+  "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "   \
+  "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, " \
+  "%102, %103, %104, %105, %106, %107, %108, %109, %110, %111}"
+
+// d[64,224] = a[64,16] · b[224,16]ᵀ, or += where `accumulate`; and += with a in registers.
+__device__ inline void multiply(float (&d)[28][4], std::uint64_t a, std::uint64_t b, bool accumulate) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %114, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 " MPLUS_HUNDRED_AND_TWELVE_NAMES
+      ", %112, %113, p, 1, 1, 0, 0;\n}\n"
+      : MPLUS_HUNDRED_AND_TWELVE(d)
+      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+__device__ inline void multiply(float (&d)[28][4], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 " MPLUS_HUNDRED_AND_TWELVE_NAMES
+      ", {%112, %113, %114, %115}, %116, p, 1, 1, 0;\n}\n"
+      : MPLUS_HUNDRED_AND_TWELVE(d)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+#undef MPLUS_HUNDRED_AND_TWELVE
+#undef MPLUS_HUNDRED_AND_TWELVE_NAMES
 #undef MPLUS_FOUR
 #undef MPLUS_SIXTY_FOUR
 #undef MPLUS_SIXTY_FOUR_NAMES

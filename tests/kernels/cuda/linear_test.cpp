@@ -194,6 +194,42 @@ class CudaAdapted : public CudaLinear {
             {p.a_there, p.b_there, kScale, room(DType::f32, {out.size(0), p.a_there.rows})},
             p.accumulate};
   }
+  // A row's outputs in double precision, and by how much sums in f32 may differ from them. The outer half may
+  // take its inner one in two terms of bf16, of 16 bits together.
+  struct Summed {
+    double value = 0, error = 0;
+  };
+  static std::vector<Summed> sums(const Projection& p, const float* x) {
+    const auto dot = [](const float* a, const auto* b, std::int64_t n, double& magnitude) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double term = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      return sum;
+    };
+    const std::int64_t rank = p.a_there.rows;
+    const double share = (kInputs + 64) * kEpsilon, scale = static_cast<double>(kScale);
+    std::vector<double> low(index(rank)), low_error(index(rank));
+    for (std::int64_t r = 0; r < rank; ++r) {
+      double magnitude = 0;
+      low[index(r)] = dot(&p.a[index(r * kInputs)], x, kInputs, magnitude);
+      low_error[index(r)] = magnitude * share + 0x1p-16 * std::abs(low[index(r)]);
+    }
+    std::vector<Summed> result(index(p.outputs));
+    for (std::int64_t o = 0; o < p.outputs; ++o) {
+      const float* b = &p.b[index(o * rank)];
+      double magnitude = 0, outer = 0, error = 0;
+      Summed& summed = result[index(o)];
+      summed.value = dot(&p.base[index(o * kInputs)], x, kInputs, magnitude);
+      summed.value += scale * dot(b, low.data(), rank, outer);
+      for (std::int64_t r = 0; r < rank; ++r)
+        error += std::abs(static_cast<double>(b[r])) * low_error[index(r)];
+      summed.error = (magnitude + scale * outer) * share + scale * error;
+    }
+    return result;
+  }
   void check_rows(const Projection& p, const std::vector<float>& x, const std::vector<float>& before,
                   const std::vector<float>& found) {
     const std::int64_t rank = p.a_there.rows, T = std::ssize(x) / kInputs;
@@ -264,23 +300,49 @@ TEST_P(CudaAdapted, BatchedBitsDependOnTheRowAlone) {
   }
 }
 
-// Additions that are made with the activation give the bits of all in turn.
-TEST_P(CudaAdapted, GatedProductsHaveTheBitsOfTheirParts) {
-  for (const std::int64_t rank : {16, 8, 5})
-    for (const std::int64_t T : {1, 17, 70, 600}) {
-      Random random(static_cast<std::uint64_t>(T));
-      const Projection gate = projection(random, 96, rank, false), up = projection(random, 96, rank, false);
-      const Tensor x = put(random.values(T * kInputs), {T, kInputs});
-      const auto outputs = [&] {
-        return std::array{output(gate, room(DType::f32, {T, 96})), output(up, room(DType::f32, {T, 96}))};
-      };
-      const auto parts = outputs(), gated = outputs();
-      linear_adapted(queue(), x, parts, Rows::batched);
-      swiglu(queue(), parts[0].out, parts[0].out, parts[1].out);
-      swiglu_adapted(queue(), x, gated[0], gated[1], Rows::batched);
-      ASSERT_EQ(back(gated[0].out), back(parts[0].out)) << T << " rows, rank " << rank;
-      forget();
-    }
+// One kernel makes products, additions and activation where the device has it: held to their meaning.
+TEST_P(CudaAdapted, GatedProductsAreThoseOfTheirParts) {
+  for (const std::int64_t outputs : {96, 344})
+    for (const std::int64_t rank : {16, 8, 5})
+      for (const std::int64_t T : {1, 17, 70, 600}) {
+        Random random(static_cast<std::uint64_t>(T));
+        const Projection gate = projection(random, outputs, rank, false),
+                         up = projection(random, outputs, rank, false);
+        std::vector<float> x = random.values(T * kInputs);
+        const AdaptedOutput gated[] = {output(gate, room(DType::f32, {T, outputs})),
+                                       output(up, room(DType::f32, {T, outputs}))};
+        swiglu_adapted(queue(), put(x, {T, kInputs}), gated[0], gated[1], Rows::batched);
+        const std::vector<float> found = back(gated[0].out);
+        for (float& value : x) value = rounded(exact() ? DType::f32 : DType::bf16, value);
+        for (std::int64_t t = 0; t<T; t += T> 40 ? 19 : 1) {
+          const std::vector<Summed> g = sums(gate, &x[index(t * kInputs)]),
+                                    u = sums(up, &x[index(t * kInputs)]);
+          for (std::size_t o = 0; o < index(outputs); ++o) {
+            const double silu = g[o].value / (1 + std::exp(-g[o].value));
+            ASSERT_NEAR(static_cast<double>(found[index(t * outputs) + o]), silu * u[o].value,
+                        1.1 * g[o].error * (std::abs(u[o].value) + u[o].error) + std::abs(silu) * u[o].error +
+                            8 * kEpsilon * std::abs(silu * u[o].value))
+                << "row " << t << " of " << T << ", output " << o << " of " << outputs << ", rank " << rank;
+          }
+        }
+        forget();
+      }
+}
+
+TEST_P(CudaAdapted, GatedBitsDependOnTheRowAlone) {
+  Random random(7);
+  const std::int64_t rows = 700, outputs = 344;
+  const Projection gate = projection(random, outputs, 16, false), up = projection(random, outputs, 16, false);
+  const Tensor x = put(random.values(rows * kInputs), {rows, kInputs}),
+               out = room(DType::f32, {rows, outputs}), other = room(DType::f32, {rows, outputs});
+  swiglu_adapted(queue(), x, output(gate, out), output(up, other), Rows::batched);
+  const std::vector<float> whole = back(out);
+  for (const std::int64_t T : {1, 2, 17, 129, 256, 512}) {
+    swiglu_adapted(queue(), x.rows(rows - T, T), output(gate, out.rows(0, T)), output(up, other.rows(0, T)),
+                   Rows::batched);
+    const std::vector<float> part = back(out.rows(0, T));
+    ASSERT_TRUE(same_bits(part.data(), &whole[index((rows - T) * outputs)], T * outputs)) << T << " rows";
+  }
 }
 
 // What a norm or an activation leaves as an operand is used only while it is of the same values.
