@@ -67,8 +67,8 @@ class Scoring {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (!layers_[l].asked) continue;
       const auto layer = static_cast<std::int64_t>(l);
-      scored.long_term[l] = views(layers_[l].long_term);
-      add_pieces(scored.long_term[l], layer);
+      ScoredRows& older = scored.long_term[l] = views(layers_[l].long_term);
+      older.scores.pieces = long_term_pieces(memory_, layer, older.values.get());
       if (!options_.short_term) continue;
       scored.short_term[l] = list_short_term(memory_, layer);
       const RowsView rows = memory_.short_term(layer);
@@ -138,16 +138,6 @@ class Scoring {
         const_cast<float*>(here.on_host<float>());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     rows.values = std::shared_ptr<float[]>(room_.host_memory(), values);
     return rows;
-  }
-
-  void add_pieces(ScoredRows& rows, std::int64_t layer) const {
-    const float* at = rows.values.get();
-    for (const SegmentUse& use : memory_.long_term().segments()) {
-      const RowsView view = use.rows(layer);
-      const auto n = static_cast<std::size_t>(view.n);
-      rows.scores.pieces.push_back({{view.birth, n}, {at, n}});
-      at += n;
-    }
   }
 
   std::vector<std::vector<double>> chunks() const {

@@ -8,6 +8,7 @@
 #include "mplus/core/error.h"
 #include "mplus/kernels/retrieval.h"
 #include "mplus/memory/recall/scored_memory.h"
+#include "mplus/memory/recall/stored_keys.h"
 
 namespace mplus::memory {
 namespace {
@@ -15,17 +16,8 @@ namespace {
 // Room for a score of every long-term row of a layer.
 ScoredRows room_for(const Memory& memory, std::int64_t layer) {
   ScoredRows rows;
-  std::size_t n = 0;
-  for (const SegmentUse& use : memory.long_term().segments())
-    n += static_cast<std::size_t>(use.rows(layer).n);
-  rows.values = std::make_unique_for_overwrite<float[]>(n);
-  const float* at = rows.values.get();
-  for (const SegmentUse& use : memory.long_term().segments()) {
-    const RowsView view = use.rows(layer);
-    const auto size = static_cast<std::size_t>(view.n);
-    rows.scores.pieces.push_back({{view.birth, size}, {at, size}});
-    at += size;
-  }
+  rows.values = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(stored_rows(memory, layer)));
+  rows.scores.pieces = long_term_pieces(memory, layer, rows.values.get());
   return rows;
 }
 

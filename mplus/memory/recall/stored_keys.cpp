@@ -8,6 +8,17 @@ std::int64_t stored_rows(const Memory& memory, std::int64_t layer) {
   return n;
 }
 
+std::vector<ScorePiece> long_term_pieces(const Memory& memory, std::int64_t layer, const float* scores) {
+  std::vector<ScorePiece> pieces;
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    const RowsView view = use.rows(layer);
+    const auto n = static_cast<std::size_t>(view.n);
+    pieces.push_back({{view.birth, n}, {scores, n}});
+    scores += n;
+  }
+  return pieces;
+}
+
 std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                                      const Tensor& scores) {
   StoredKeys stored;
