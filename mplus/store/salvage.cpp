@@ -151,22 +151,23 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// The session's id by its row, by a mark, or by the name in a state's file.
-std::optional<std::int64_t> id_of(const fs::path& folder, const SalvagedRows& rows, const std::string& name) {
-  for (const auto& [id, info] : rows.sessions)
-    if (info.name == name) return id;
+// Sessions' ids and names by their rows, by marks, and by the names in states' files, in this order.
+std::vector<std::pair<std::int64_t, std::string>> names_left(const fs::path& folder,
+                                                             const SalvagedRows& rows) {
+  std::vector<std::pair<std::int64_t, std::string>> names;
+  for (const auto& [id, info] : rows.sessions) names.emplace_back(id, info.name);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder / "marks", ignored))
-    if (const MarkFound found = read_mark(entry.path()); found.mark && found.mark->name == name)
-      return found.mark->session;
+    if (const MarkFound found = read_mark(entry.path()); found.mark)
+      names.emplace_back(found.mark->session, found.mark->name);
   for (const auto& entry : fs::directory_iterator(folder / "states", ignored)) try {
       const io::Safetensors file = io::Safetensors::open(entry.path());
       const auto at = file.metadata().find("session");
-      if (at != file.metadata().end() && at->second == name)
-        return std::stoll(entry.path().filename().string());
+      if (at != file.metadata().end())
+        names.emplace_back(std::stoll(entry.path().filename().string()), at->second);
     } catch (const std::exception&) {  // damaged, too
     }
-  return std::nullopt;
+  return names;
 }
 
 class Salvage {
@@ -247,21 +248,38 @@ SalvagedRows salvage_rows(const fs::path& database) {
   return rows;
 }
 
+std::vector<SessionLeft> sessions_left(const fs::path& folder) {
+  const SalvagedRows rows = salvage_rows(folder / "sessions.db");
+  std::map<std::int64_t, std::set<std::int64_t>> texts;
+  for (const auto& [key, event] : rows.events)
+    for (const auto& source : {event.source, event.answer})
+      if (source && rows.sources.count(*source) > 0) texts[key.first].insert(*source);
+  std::vector<SessionLeft> left;
+  std::set<std::int64_t> listed;
+  for (const auto& [id, name] : names_left(folder, rows))
+    if (listed.insert(id).second) left.push_back({name, std::ssize(texts[id])});
+  return left;
+}
+
 SalvageReport salvage_session(const fs::path& folder, engine::Engine& engine, const std::string& name,
                               const fs::path& file) {
   SalvagedRows rows = salvage_rows(folder / "sessions.db");
-  const auto id = id_of(folder, rows, name);
-  if (!id)
-    fail(ErrorCode::not_found, "session {}: nothing of that name is left in {}", io::shown(name),
-         folder.string());
-  const auto known = rows.sessions.find(*id);
+  const auto names = names_left(folder, rows);
+  const auto at =
+      std::find_if(names.begin(), names.end(), [&](const auto& left) { return left.second == name; });
+  if (at == names.end())
+    fail(ErrorCode::not_found,
+         "session {}: nothing of that name is left in {}; `mplus session verify` lists what is",
+         io::shown(name), folder.string());
+  const std::int64_t id = at->first;
+  const auto known = rows.sessions.find(id);
   const Settings settings = known == rows.sessions.end() ? settings_of(engine, 0, engine.layout().long_term)
                                                          : settings_of(engine, known->second.settings.seed,
                                                                        known->second.settings.type.long_term);
   const ScratchFolder scratch(file.string() + ".salvage");
   Store store(scratch.path());
   store.create(name, settings, true);
-  Salvage salvage(std::move(rows), *id);
+  Salvage salvage(std::move(rows), id);
   SalvageReport report;
   {
     Journal journal(store.database(), store.get(name).id);

@@ -20,6 +20,13 @@ struct SalvagedRows {
 };
 SalvagedRows salvage_rows(const std::filesystem::path& database);
 
+struct SessionLeft {
+  std::string name;
+  std::int64_t texts;  // that are sound
+};
+// The sessions that rows, marks and states still name, for a database that cannot be opened.
+std::vector<SessionLeft> sessions_left(const std::filesystem::path& folder);
+
 struct SalvageReport {
   std::int64_t sources = 0, lost_events = 0;
   std::vector<std::string> lost;  // what could not be saved, for people

@@ -10,6 +10,7 @@
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/user_file.h"
 #include "mplus/engine/locate.h"
+#include "mplus/store/salvage.h"
 
 namespace mplus::cli {
 void say(const SessionOptions& options, const std::string& text, const Json& json) {
@@ -142,7 +143,7 @@ int flush(const SessionOptions& options) {
   return kGood;
 }
 
-int verify(const SessionOptions& options) {
+int verify_opened(const SessionOptions& options) {
   store::Store store = open_store(store::Access::read);
   std::vector<std::string> names{options.name};
   if (options.all) {
@@ -181,6 +182,36 @@ int verify(const SessionOptions& options) {
   say(options, text, options.all ? Json{{"sessions", json}} : json.at(0));
   if (!sound) note("mplus: session verify: damage was found\n");
   return sound ? kGood : kFailed;
+}
+
+// There, but its sessions cannot be listed.
+bool is_beyond_reading(const std::filesystem::path& home) try {
+  std::error_code ignored;
+  const std::uintmax_t size = std::filesystem::file_size(home / "sessions.db", ignored);
+  if (ignored || size == 0) return false;
+  store::Store(home, {.access = store::Access::read}).list();
+  return false;
+} catch (const Error&) {
+  return true;
+}
+
+int verify(const SessionOptions& options) try { return verify_opened(options); } catch (const Error& error) {
+  const std::filesystem::path home = engine::home_folder();
+  if (error.code() != ErrorCode::corrupt || !is_beyond_reading(home)) throw;
+  std::string text = fmt::format("{}: damaged beyond reading\n", (home / "sessions.db").string());
+  Json json = Json::array();
+  for (const store::SessionLeft& left : store::sessions_left(home)) {
+    text += left.texts == 0
+                ? fmt::format("  session {}: none of its texts is left\n", printable(left.name))
+                : fmt::format(
+                      "  session {}: {} left; `mplus session export {} FILE --salvage` saves what is sound\n",
+                      printable(left.name), plural(left.texts, "text"), printable(left.name));
+    json.push_back({{"session", left.name}, {"texts", left.texts}});
+  }
+  if (json.empty()) text += "  nothing of it is left\n";
+  say(options, text, {{"sound", false}, {"problems", {error.what()}}, {"left", json}});
+  note("mplus: session verify: damage was found\n");
+  return kFailed;
 }
 
 int set_aside(const SessionOptions& options) {

@@ -19,8 +19,7 @@ std::unique_ptr<engine::Engine> engine_for_salvage(const SessionOptions& options
   try {
     return open_engine(options.model, memory_of(options.name), true);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    warn(error.what());
+    if (error.code() != ErrorCode::corrupt) throw;  // salvage() comes upon it again and says so
     return open_engine(options.model, {}, true);
   }
 }
