@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
@@ -83,7 +84,11 @@ FileLock::FileLock(const fs::path& file, const std::string& what) : file_(file) 
   }
 }
 
+FileLock::FileLock(FileLock&& other) noexcept
+    : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
 FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
   ::unlink(file_.c_str());
   ::close(descriptor_);
 }

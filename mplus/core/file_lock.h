@@ -13,8 +13,8 @@ class FileLock {
   // `what` is to be written, for the message that names the holder if another process has the lock (io).
   FileLock(const std::filesystem::path& file, const std::string& what);
   ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
 
   // Who holds it now: "process 4711 (mplus chat) since 2026-11-15 12:00:00"; nothing if nobody does.
   static std::optional<std::string> owner(const std::filesystem::path& file);

@@ -278,7 +278,7 @@ SalvageReport salvage_session(const fs::path& folder, engine::Engine& engine, co
                                                                        known->second.settings.type.long_term);
   const ScratchFolder scratch(file.string() + ".salvage");
   Store store(scratch.path());
-  store.create(name, settings, true);
+  store.create(name, settings);
   Salvage salvage(std::move(rows), id);
   SalvageReport report;
   {

@@ -95,6 +95,10 @@ Store::Store(const fs::path& folder, StoreOptions options)
       })) {
   require_whole();
   if (migrated_) complete_version1();
+  if (!read_only_ && database_.damaged_pages().empty()) try {
+      remove_unfinished();
+    } catch (const std::exception&) {  // reading goes on; whoever makes a session meets it again
+    }
 }
 
 // What a store of version 1 did not keep beside its rows.
@@ -233,7 +237,8 @@ void Store::require_free(const std::string& name) {
          "session {}: there is one of that name already; choose another, or delete it", io::shown(name));
 }
 
-std::int64_t Store::insert_session(const std::string& name, const Settings& s, bool ready) {
+std::int64_t Store::insert_session(const std::string& name, const Settings& s,
+                                   std::optional<FileLock>* lock) {
   Transaction transaction(database_);
   require_free(name);
   std::optional<std::int64_t> capacity;
@@ -243,7 +248,7 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s, b
           fmt::format("INSERT INTO sessions (name, ready, created_at, {}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                       kSettingsColumns))
       .bind(name)
-      .bind(std::int64_t{ready})
+      .bind(std::int64_t{lock == nullptr})
       .bind(now_after(0))
       .bind(s.shape_id)
       .bind(s.weights_id)
@@ -258,15 +263,21 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s, b
   const std::int64_t session = database_.last_row();
   seal(database_, session);
   Journal(database_, session).append({.kind = EventKind::settings});
-  mark_intent(session, name, false);
-  transaction.commit();
+  if (lock) lock->emplace(lock_path(session), fmt::format("session {}", io::shown(name)));
+  try {
+    mark_intent(session, name, false);
+    transaction.commit();
+  } catch (...) {
+    forget_mark(session);
+    throw;
+  }
   return session;
 }
 
-std::int64_t Store::create(const std::string& name, const Settings& s, bool ready) {
+std::int64_t Store::create(const std::string& name, const Settings& s, std::optional<FileLock>* lock) {
   check_name(name);
   remove_unfinished();
-  const std::int64_t session = writing([&] { return insert_session(name, s, ready); });
+  const std::int64_t session = writing([&] { return insert_session(name, s, lock); });
   mark(session);
   return session;
 }

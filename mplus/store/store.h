@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "mplus/core/error.h"
+#include "mplus/core/file_lock.h"
 #include "mplus/engine/engine.h"
 #include "mplus/store/database/journal.h"
 #include "mplus/store/database/mark.h"
@@ -106,9 +107,10 @@ class Store {
   SessionInfo get(std::string_view name);      // throws not_found naming what there is
   SessionInfo look_at(std::string_view name);  // the same, also where its row is damaged
 
-  // A new session; throws invalid_argument where the name is taken or impossible. Not ready: not shown, and
-  // removed when its maker dies.
-  std::int64_t create(const std::string& name, const Settings& settings, bool ready);
+  // A new session; throws invalid_argument where the name is taken or impossible. With a `lock` it is not
+  // ready: locked before anybody can see it, not shown, and removed when its maker dies.
+  std::int64_t create(const std::string& name, const Settings& settings,
+                      std::optional<FileLock>* lock = nullptr);
   void set_ready(std::int64_t session);
   // Sets columns ("name = ?") of a session's row; throws corrupt if that is not what was stored.
   template <class... Values>
@@ -158,7 +160,8 @@ class Store {
   std::vector<std::filesystem::path> own_files(std::int64_t session);
   void remove_unnamed(
       const std::vector<std::filesystem::path>& files);  // of them, those no row names any more
-  // Sessions whose maker died before they were complete: nobody has seen them. Whoever writes does this.
+  // Sessions whose maker died before they were complete: nobody has seen them. Whoever opens a store that can
+  // be written does this.
   void remove_unfinished();
   // Moves what no row names, and a database that is no longer one, to a folder of its own, and returns that.
   static std::filesystem::path set_aside(const std::filesystem::path& folder);
@@ -181,7 +184,8 @@ class Store {
   void mark_intent(std::int64_t session, const std::string& name, bool deletion);
   void forget_mark(std::int64_t session);
   std::set<std::string> named_files();
-  std::int64_t insert_session(const std::string& name, const Settings& settings, bool ready);
+  std::int64_t insert_session(const std::string& name, const Settings& settings,
+                              std::optional<FileLock>* lock);
   std::int64_t insert_fork(const std::string& from, const std::string& to);
   // Runs a change. If it meets a damaged page, the database is mended first.
   template <class Change>

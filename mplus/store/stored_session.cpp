@@ -20,7 +20,7 @@ SessionInfo found_or_made(Store& store, engine::Engine& engine, const std::strin
            "session {}: this model is a plain decoder without a memory; name a delta for it",
            io::shown(name));
     try {
-      store.create(name, settings_of(engine, seed, engine.layout().long_term), true);
+      store.create(name, settings_of(engine, seed, engine.layout().long_term));
     } catch (const Error& error) {  // another process may have been quicker
       if (error.code() != ErrorCode::invalid_argument || !store.find(name)) throw;
     }

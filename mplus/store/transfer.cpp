@@ -160,12 +160,13 @@ void import_session(Store& store, engine::Engine& engine, const std::filesystem:
                                    [](const StoredEvent& e) { return e.kind == EventKind::import; });
   const Settings settings = settings_of(engine, loaded->seed(), loaded->memory().layout().long_term);
   SessionInfo info;
-  info.id = store.create(name, settings, false);
+  std::optional<FileLock> lock;
+  info.id = store.create(name, settings, &lock);
   info.name = name;
   info.settings = settings;
   StoredSession session(store, engine, info, {}, StoredSession::NotLoaded{});
+  session.lock_.emplace(std::move(*lock));
   try {
-    session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
     session.session_ = std::move(loaded);
     session.take_over(
         [&] {

@@ -269,28 +269,50 @@ class Gone(Searching):
             self.session("list")
             self.assertEqual(self.found(self.secret()), set(), command)
 
-    @unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")
-    def test_an_import_that_fails_leaves_nothing(self):
+    def carry_away(self):
+        """The text is in a file beside the store, and nowhere in it."""
         self.tell()
         self.session("export", "default", "carried.safetensors", *self.model)
         self.session("delete", "default")
         self.remember(self.file("b.txt", story(100, 2)), "--session", "other")
-        count = self.folder / "count"
-        imported = ("session", "import", "new", "carried.safetensors", *self.model)
-        def fault(what):
-            environment = self.environment | {
-                "LD_PRELOAD": FAULTS, "MPLUS_FAULT_FOLDER": str(self.home), "MPLUS_FAULT": what, "MPLUS_FAULT_COUNT": str(count),
-                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
-            return self.run_program(*imported, expect=None, env=environment).returncode
-        files = lambda: {p for part in ("states", "segments", "marks") for p in (self.home / part).iterdir()}
-        before = files()
-        self.assertEqual(fault("once:0"), 0)
-        operations = int(count.read_text())
+
+    def import_with(self, fault):
+        environment = self.environment | {
+            "LD_PRELOAD": FAULTS, "MPLUS_FAULT_FOLDER": str(self.home), "MPLUS_FAULT": fault,
+            "MPLUS_FAULT_COUNT": str(self.folder / "count"),
+            "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+        command = [PROGRAM, "session", "import", "new", "carried.safetensors", *map(str, self.model)]
+        return subprocess.run(command, cwd=self.folder, env=environment, timeout=TIMEOUT, capture_output=True).returncode
+
+    def operations(self):
+        """How many operations on files an import takes."""
+        self.assertEqual(self.import_with("once:0"), 0)
         self.session("delete", "new")
-        failed = 0
+        return int((self.folder / "count").read_text())
+
+    @unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")
+    def test_a_killed_import_leaves_nothing_to_the_next_who_looks(self):
+        self.carry_away()
+        operations, left = self.operations(), 0
         for moment in range(2, operations, max(1, operations // 8)):
             with self.subTest(operation=moment, of=operations):
-                if fault(f"once:{moment}") == 0:
+                self.assertEqual(self.import_with(f"kill:{moment}"), -9)
+                left += bool(self.found(self.secret()))
+                names = [s["name"] for s in self.report("session", "list")["sessions"]]
+                if "new" in names:  # it was complete
+                    self.session("delete", "new")
+                self.assertEqual(self.found(self.secret()), set())
+        self.assertGreater(left, 0, "some kills came while text was on disk")
+
+    @unittest.skipUnless(FAULTS, "MPLUS_FAULTS is not set")
+    def test_an_import_that_fails_leaves_nothing(self):
+        self.carry_away()
+        files = lambda: {p for part in ("states", "segments", "marks") for p in (self.home / part).iterdir()}
+        before = files()
+        operations, failed = self.operations(), 0
+        for moment in range(2, operations, max(1, operations // 8)):
+            with self.subTest(operation=moment, of=operations):
+                if self.import_with(f"once:{moment}") == 0:
                     self.session("delete", "new")
                     continue
                 failed += 1
