@@ -105,6 +105,23 @@ TEST_F(DefaultModel, ARefutedTurnIsReplayedAsItWas) {
     EXPECT_EQ(session.window()[i].id, again.window()[i].id);
 }
 
+// Both passages speak for an answer; the newer one is put in front of the question.
+TEST_F(DefaultModel, OfTwoPassagesTheNewerOneIsReadAgain) {
+  Session session(*engine_);
+  for (const char* fact : {"The code of the Tavora gate is 1234.", "The lamp in the hall was lit.",
+                           "The code of the Tavora gate is 9876."}) {
+    std::string text;
+    for (int i = 0; i < 12; ++i) text += "It was a quiet day in the village, and the boats stayed ashore. ";
+    ASSERT_EQ(session.remember(text + fact, "notes").updates + session.flush(), 1) << fact;
+  }
+  GenerateOptions options;
+  options.max_tokens = 12;
+  options.reread = 1;
+  const Answer answer = session.ask("What is the code of the Tavora gate?", options);
+  EXPECT_EQ(answer.reread, std::vector<std::int64_t>{2});
+  EXPECT_NE(answer.text.find("9876"), std::string::npos) << answer.text;
+}
+
 TEST_F(DefaultModel, TextThatWaitsIsTheNewest) {
   Session session(*engine_);
   ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);

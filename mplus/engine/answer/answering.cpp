@@ -64,9 +64,11 @@ Answering::Answering(Session& session, const GenerateOptions& options, Place pla
       keep_logits_([this](std::int64_t, std::span<const float> logits) {
         std::copy(logits.begin(), logits.end(), next_.begin());
       }) {
-  if (evidence_)
-    reading_.prefer(
-        [this](std::int64_t chunk) { return evidence_->speaks_for(chunk_text(session_.record_, chunk)); });
+  if (evidence_) reading_.prefer(speaks_for());
+}
+
+SpeaksFor Answering::speaks_for() const {
+  return [this](std::int64_t chunk) { return evidence_->speaks_for(chunk_text(session_.record_, chunk)); };
 }
 
 std::vector<io::TokenId> Answering::unread_tokens() const {
@@ -117,8 +119,14 @@ Steps<Answer> Answering::run() {
 Steps<> Answering::put_reread() {
   co_await reading_.plan(prompt());
   const bool as_told = told_ && !told_->reread.empty();
-  const std::vector<std::int64_t> best =
+  std::vector<std::int64_t> best =
       as_told ? std::vector<std::int64_t>(told_->reread.begin(), told_->reread.end()) : reading_.ranking();
+  if (evidence_) {  // what speaks for an answer before what comes first otherwise
+    const std::vector<std::int64_t> first = spoken_for(best, speaks_for());
+    std::erase_if(best,
+                  [&](std::int64_t c) { return std::find(first.begin(), first.end(), c) != first.end(); });
+    best.insert(best.begin(), first.begin(), first.end());
+  }
   answer_.reread =
       session_.insert_reread(place_.scouts_begin, best, as_told ? std::ssize(best) : options_.reread,
                              as_told ? 0 : options_.max_tokens);

@@ -40,6 +40,7 @@ class Answering {
   std::optional<std::int64_t> chunk_seen() const;  // where one was read
   std::set<std::int64_t> chunks_read() const;
   Passage passage() const;  // the text of what is read, as far as it is known
+  SpeaksFor speaks_for() const;
   AnswerText::Refutes refutes();
   bool is_told_anew(std::string_view said);  // then that is read next
   // False: it says that there is no answer, something refuted by the passage, or nothing that stands in

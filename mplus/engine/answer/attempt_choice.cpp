@@ -1,6 +1,7 @@
 #include "mplus/engine/answer/attempt_choice.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace mplus::engine {
@@ -10,27 +11,31 @@ constexpr float kBarred = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
+std::vector<std::int64_t> spoken_for(std::span<const std::int64_t> best_first, const SpeaksFor& speaks_for) {
+  std::vector<std::int64_t> chunks;
+  std::int64_t most = 1;
+  for (const std::int64_t chunk : best_first.first(std::min(best_first.size(), kBestChunks))) {
+    const std::int64_t speaks = speaks_for(chunk);
+    if (speaks > most) chunks.clear();
+    most = std::max(most, speaks);
+    if (speaks == most) chunks.push_back(chunk);
+  }
+  std::sort(chunks.begin(), chunks.end(), std::greater());
+  return chunks;
+}
+
 std::vector<memory::Attempts::Attempt> attempts_by_text(const memory::Votes& votes,
                                                         const RecallPolicy& policy,
                                                         const SpeaksFor& speaks_for) {
   std::vector<memory::Attempts::Attempt> first, others;
-  const std::vector<std::int64_t> order = votes.order();
-  std::int64_t most = 1;
-  for (std::size_t i = 0; i < std::min(order.size(), kBestChunks); ++i) {
-    const std::int64_t speaks = speaks_for(order[i]);
-    if (speaks > most) first.clear();
-    most = std::max(most, speaks);
-    if (speaks == most) first.push_back({order[i], -kAhead});
-  }
+  for (const std::int64_t chunk : spoken_for(votes.order(), speaks_for)) first.push_back({chunk, -kAhead});
   if (first.empty()) return first;
   for (const std::int64_t chunk : votes.leaders(policy.margin)) {
     if (std::ssize(others) == policy.attempts) break;
     if (std::none_of(first.begin(), first.end(), [&](const auto& a) { return a.chunk == chunk; }))
       others.push_back({chunk, votes.behind(chunk)});
   }
-  const auto newest_first = [](const auto& a, const auto& b) { return a.chunk > b.chunk; };
-  std::sort(first.begin(), first.end(), newest_first);
-  std::sort(others.begin(), others.end(), newest_first);
+  std::sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.chunk > b.chunk; });
   first.insert(first.end(), others.begin(), others.end());
   first.resize(std::min(first.size(), static_cast<std::size_t>(policy.attempts)));
   return first;

@@ -13,9 +13,13 @@
 
 namespace mplus::engine {
 
-// Of the best chunks those whose text speaks most for an answer, the newest first, as if they came before the
-// best one. Then the others that are attempted anyway. Empty where the text speaks for none.
+// Of the best chunks those whose text speaks most for an answer, the newest first; none where it speaks for
+// none.
 using SpeaksFor = std::function<std::int64_t(std::int64_t chunk)>;  // how much; 0: not at all
+std::vector<std::int64_t> spoken_for(std::span<const std::int64_t> best_first, const SpeaksFor& speaks_for);
+
+// These, as if they came before the best one, then the others that are attempted anyway; empty where there
+// are none of them.
 std::vector<memory::Attempts::Attempt> attempts_by_text(const memory::Votes& votes,
                                                         const RecallPolicy& policy,
                                                         const SpeaksFor& speaks_for);
