@@ -45,7 +45,7 @@ class Evaluation(TinyModelTest):
     @staticmethod
     def numbers(run):
         """What must not depend on when or how often a run was made."""
-        return sorted(json.dumps({k: v for k, v in sample.items() if k != "seconds"}, sort_keys=True) for sample in run["samples"])
+        return sorted(json.dumps({k: v for k, v in sample.items() if k not in ("seconds", "first_ms")}, sort_keys=True) for sample in run["samples"])
 
 
 class Retention(Evaluation):
@@ -201,6 +201,31 @@ class Scripts(Evaluation):
         self.assertEqual(len(run["samples"]), 4 + 4 * 2 * 2)
         self.assertTrue(all({"new", "old"} <= s.keys() for s in run["samples"]))
         self.assertEqual({s["written"] for s in run["samples"] if "written" in s}, {16, 19})
+
+    def test_a_mixed_run_in_parts_is_the_same_run(self):
+        self.file("data.jsonl", questions(130))
+        small = ("--samples", "120", "--distances", "0", "--lengths", "3k", "--columns", "hybrid")
+        whole, = self.evaluate(*small, task="mixed")["runs"]
+        self.assertEqual({s["memory"] for s in whole["samples"]}, {0, 1})
+        parts = [self.evaluate(*small, "--part", f"{n}/2", report=f"part{n}", task="mixed")["runs"][0] for n in (1, 2)]
+        self.assertEqual([{s["memory"] for s in part["samples"]} for part in parts], [{0}, {1}])
+        self.assertFalse(parts[0]["complete"])
+        self.assertEqual(sorted(self.numbers(parts[0]) + self.numbers(parts[1])), self.numbers(whole))
+        logs = [(self.folder / f"part{n}" / "mixed-data.samples.jsonl").read_text().splitlines(True) for n in (1, 2)]
+        (self.folder / "joined").mkdir()
+        (self.folder / "joined" / "mixed-data.samples.jsonl").write_text("".join(logs[0] + logs[1][1:]))
+        joined, = self.evaluate(*small, report="joined", task="mixed")["runs"]
+        self.assertTrue(joined["complete"])
+        self.assertEqual(self.numbers(joined), self.numbers(whole))
+        self.run_program(*self.arguments(*small, "--part", "3/2", task="mixed", report="no"), expect=2)
+
+    def test_evidence_is_part_of_what_a_run_is(self):
+        self.file("data.jsonl", "".join(json.dumps({"id": f"u{n}", "question": f"Who is Zor {n}?", "answers": []}) + "\n" for n in range(2)))
+        small = ("--samples", "2", "--distances", "4", "--columns", "hybrid")
+        run, = self.evaluate(*small, "--evidence", "none", task="unknown")["runs"]
+        self.assertEqual(run["run"]["evidence"], "none")
+        self.assertTrue(all(s["first_ms"] > 0 and s["first_ms"] <= 1000 * s["seconds"] + 1e-6 for s in run["samples"]))
+        self.run_program(*self.arguments(*small, "--evidence", "names", task="unknown"), expect=1)  # another run
 
     def test_unknown_counts_admitting_it(self):
         self.file("data.jsonl", "".join(json.dumps({"id": f"u{n}", "question": f"Who is Zor {n}?", "answers": []}) + "\n" for n in range(5)))
