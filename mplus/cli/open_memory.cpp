@@ -196,7 +196,11 @@ void OpenMemory::save() {
 }
 
 std::int64_t OpenMemory::disk_bytes() {
-  if (stored_) return store_->get(stored_->info().name).disk_bytes;
+  if (stored_) {
+    for (const store::SessionInfo& session : store_->list())  // by id: it may have another name by now
+      if (session.id == stored_->info().id) return session.disk_bytes;
+    return 0;
+  }
   return file_ ? static_cast<std::int64_t>(std::filesystem::file_size(file_->file())) : 0;
 }
 

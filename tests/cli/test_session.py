@@ -510,6 +510,16 @@ class Mistakes(SessionTest):
         process.wait()
         self.remember(self.folder / "b.txt")  # the lock died with its holder
 
+    def test_renamed_while_it_is_written(self):
+        process = self.start("remember", self.file("long.txt", story(30000, 3)), *self.model)
+        process.stderr.readline()
+        self.session("rename", "default", "other")
+        self.assertIsNone(process.poll(), "it wrote all the time")
+        said = process.communicate()[1]
+        self.assertEqual(process.returncode, 0, said)
+        self.assertEqual(len(self.shown("other")["sources"]), 1)
+        self.session("verify", "other")
+
     @unittest.skipIf(ORDINARY_USER is None, "runs as root, and setpriv cannot take root's power over files away")
     def test_read_only_folder(self):
         self.remember(self.file("a.txt", story(100, 1)))
