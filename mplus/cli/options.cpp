@@ -104,6 +104,13 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
       ->group(group)
       ->capture_default_str();
   add_device_option(command, options.device)->group(group);
+  add_choice(
+      command, "--device-weights", options.device_weights,
+      "on a CUDA device: weights of layers and head as values, or in one byte each; generation is faster "
+      "then",
+      {"values", "int8"})
+      ->group(group)
+      ->capture_default_str();
   add_size_option(command, "--device-memory", options.device_memory,
                   "the most to take of a CUDA device's memory; default: all that is free");
   add_size_option(command, "--host-memory", options.host_memory,

@@ -18,6 +18,7 @@ struct ModelOptions {
   int threads = 0;
   std::string numerics = "fast";
   std::string device = "auto";
+  std::string device_weights = "values";
   std::string device_memory = {}, host_memory = {};  // sizes; empty: no limit
 };
 

@@ -23,11 +23,12 @@ RecallPolicy policy_of(const model::Weights& weights) {
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       weights_(model::load_weights(options.files)),
-      device_(model::choose_device(options.device, *weights_, options.numerics)),
+      device_(model::choose_device(options.device, *weights_, options.numerics, options.weights)),
       runner_(std::make_unique<Runner>(weights_, RunnerOptions{.threads = options.threads,
                                                                .numerics = options.numerics,
                                                                .device = device_,
                                                                .rope = options.rope,
+                                                               .weights = options.weights,
                                                                .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),
       recall_policy_(policy_of(*weights_)) {
@@ -79,6 +80,7 @@ const memory::Memory& Engine::initial_memory() {
 std::string Engine::numerics_id(RowFormat long_term) const {
   std::string id =
       fmt::format("{}-{}", kernels::numerics_id(options_.numerics, device_), dtype_name(layout_.dtype));
+  if (options_.weights == model::WeightForm::int8 && !device_.is_cpu()) id += "-w8";
   if (long_term != RowFormat::plain)
     id += fmt::format("-{}.{}", row_format_name(long_term), kSmallRowVersion);
   return id;

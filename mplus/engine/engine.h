@@ -22,6 +22,7 @@ struct EngineOptions {
   int threads = 0;  // 0: the cores this process may use
   kernels::Numerics numerics = kernels::Numerics::fast;
   DeviceChoice device = {};  // throws unsupported where one is named that is not there
+  model::WeightForm weights = model::WeightForm::values;  // there
   model::MemoryOptions memory;
   model::RopeOptions rope;
   std::int64_t write_layers = 0;  // of RunnerOptions

@@ -64,6 +64,9 @@ class Backend {
   // type of an attention cache.
   virtual DType weight_type(Numerics numerics, DType file) const = 0;
   virtual DType cache_type(Numerics numerics) const = 0;
+  // Whether products take weights of this shape in one byte each (i8 with row_scales). What stands beside
+  // them is f16 then.
+  virtual bool packs_weights(Numerics, const Matrix&) const { return false; }
   // Prompts of up to so many tokens are faster as Rows::some; 0: none are.
   virtual std::int64_t short_rows(Numerics) const { return 0; }
   virtual std::string numerics_id(Numerics numerics) const = 0;
@@ -116,7 +119,7 @@ class Backend {
                            const RopeTable& angles) const = 0;
   // tokens.h: by copy(), append_rows() and rope(), unless a device knows better.
   virtual void append_tokens(Queue&, std::span<const TokenRows> sessions, const KvShape& shape,
-                             const RopeTable& angles) const;
+                             const RopeTable& angles, std::int32_t first_note) const;
   // attention.h
   virtual void attend(Queue&, std::span<const AttendItem> items, const KvShape& shape) const = 0;
   virtual void attention_weights(Queue&, const AttendItem& item, const KvShape& shape) const = 0;

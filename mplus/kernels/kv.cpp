@@ -72,11 +72,12 @@ void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGa
                  const RopeTable& angles) {
   if (rows.places.empty()) return;
   const RowBlock& first = rows.blocks[rows.places[0].block];
-  const RowBlock* checked = nullptr;  // neighbours are of the same block, as a rule
+  for (const RowBlock& block : rows.blocks)
+    if (!block.k.empty()) check_block(queue, block, shape, first);
   for (const RowPlace& place : rows.places) {
-    const RowBlock& block = rows.blocks[place.block];
-    if (&block != checked) check_block(queue, *(checked = &block), shape, first);
-    MPLUS_CHECK(place.row >= 0 && place.row < block.k.size(0), "row {} of {}", place.row, block.k.size(0));
+    const ConstTensor& k = rows.blocks[place.block].k;
+    MPLUS_CHECK(!k.empty() && place.row >= 0 && place.row < k.size(0), "row {} of {}", place.row,
+                k.empty() ? 0 : k.size(0));
   }
   const auto n = std::ssize(rows.places);
   check_cache(queue, cache, shape, angles, n);

@@ -8,7 +8,7 @@
 namespace mplus::kernels {
 
 void append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
-                   const RopeTable& angles) {
+                   const RopeTable& angles, std::int32_t first_note) {
   for (const TokenRows& session : sessions) {
     const std::int64_t T = session.q.size(0);
     check_floats(queue, {session.q, session.k, session.v});
@@ -27,12 +27,17 @@ void append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvSh
                   "kept as {} on {}", dtype_name(kept->dtype), device_name(kept->device));
     }
   }
-  if (!sessions.empty()) queue.backend().append_tokens(queue, sessions, shape, angles);
+  if (!sessions.empty()) queue.backend().append_tokens(queue, sessions, shape, angles, first_note);
 }
 
 void Backend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
-                            const RopeTable& angles) const {
+                            const RopeTable& angles, std::int32_t first_note) const {
   for (const TokenRows& session : sessions) {
+    if (first_note != kNoNote) {
+      const Note notes[] = {
+          {session.q, first_note}, {session.k, first_note + 1}, {session.v, first_note + 2}};
+      kernels::note_finite(queue, notes);
+    }
     KvCache cache = session.cache;
     RowBlock rows{session.k, session.v};
     if (!session.kept_k.empty()) {

@@ -1,8 +1,11 @@
 #include "mplus/model/placement.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,12 +22,13 @@ constexpr std::size_t kPlaceBytes = 256;           // where each begins
 constexpr std::int64_t kStagedValues = 4'000'000;  // converted at a time
 constexpr std::size_t kGigabyte = 1'000'000'000;
 
-// f(Matrix&) and f(ConstTensor&) for everything that passes compute with, in the order it is to lie in.
+// f(Matrix&) and f(ConstTensor&) for everything that passes compute with, in the order it is to lie in;
+// f.large(Matrix&) for the matrices that make a model large.
 template <class F>
 void visit(Layer& layer, F&& f) {
-  for (Projection* p : {&layer.q, &layer.k, &layer.v}) f(p->base);
-  f(layer.o);
-  for (Projection* p : {&layer.gate, &layer.up, &layer.down}) f(p->base);
+  for (Projection* p : {&layer.q, &layer.k, &layer.v}) f.large(p->base);
+  f.large(layer.o);
+  for (Projection* p : {&layer.gate, &layer.up, &layer.down}) f.large(p->base);
   for (Lora Projection::*set : {&Projection::write, &Projection::read}) {
     for (Projection* p : {&layer.q, &layer.k, &layer.v}) f((p->*set).a);
     for (Projection* p : {&layer.gate, &layer.up, &layer.down}) f((p->*set).a);
@@ -44,7 +48,7 @@ void visit(Layer& layer, F&& f) {
 template <class F>
 void visit(Weights& w, F&& f) {
   f(w.embedding);
-  f(w.head);
+  f.large(w.head);
   f(w.final_norm);
   f(w.positional);
   for (Layer& layer : w.layers) visit(layer, f);
@@ -54,39 +58,60 @@ std::size_t whole_places(std::size_t size_bytes) {
   return (size_bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
 }
 
+// What a matrix becomes on a device.
+class Types {
+ public:
+  Types(const kernels::Backend& backend, kernels::Numerics numerics, WeightForm form)
+      : backend_(&backend), numerics_(numerics), form_(form) {}
+
+  DType operator()(const Matrix& m, bool large) const {
+    if (form_ == WeightForm::values || numerics_ == kernels::Numerics::exact)
+      return backend_->weight_type(numerics_, m.dtype);
+    return large && backend_->packs_weights(numerics_, m) ? DType::i8 : DType::f16;
+  }
+
+ private:
+  const kernels::Backend* backend_;
+  kernels::Numerics numerics_;
+  WeightForm form_;
+};
+
+// A matrix by where it lies on the host, and what it becomes: a tied head may be packed, the embedding not.
+using MatrixKey = std::pair<const void*, DType>;
+
 // How much room everything takes. What is named twice (a tied head, an adapter for both passes) counts once.
 class Counter {
  public:
-  Counter(const kernels::Backend& backend, kernels::Numerics numerics)
-      : backend_(backend), numerics_(numerics) {}
+  explicit Counter(const Types& types) : types_(types) {}
 
-  void operator()(const Matrix& m) {
-    if (m.empty() || !seen_.insert(m.data).second) return;
-    size_bytes_ += whole_places(row_bytes(backend_.weight_type(numerics_, m.dtype), m.rows * m.cols));
-  }
+  void operator()(const Matrix& m) { count(m, types_(m, false)); }
+  void large(const Matrix& m) { count(m, types_(m, true)); }
   void operator()(const ConstTensor& x) {
     if (!x.empty()) size_bytes_ += whole_places(row_bytes(x.dtype, x.elements()));
   }
   std::size_t size_bytes() const { return size_bytes_; }
 
  private:
-  const kernels::Backend& backend_;
-  kernels::Numerics numerics_;
-  std::set<const void*> seen_;
+  void count(const Matrix& m, DType type) {
+    if (m.empty() || !seen_.insert({m.data, type}).second) return;
+    size_bytes_ += whole_places(row_bytes(type, m.rows * m.cols));
+    if (type == DType::i8) size_bytes_ += whole_places(row_bytes(DType::f32, m.rows));
+  }
+
+  Types types_;
+  std::set<MatrixKey> seen_;
   std::size_t size_bytes_ = 0;
 };
 
 class Placer {
  public:
-  Placer(kernels::Queue& queue, const Buffer& room)
-      : queue_(queue), room_(room.tensor(DType::i8, {static_cast<std::int64_t>(room.size_bytes())})) {}
+  Placer(kernels::Queue& queue, const Buffer& room, const Types& types)
+      : queue_(queue),
+        types_(types),
+        room_(room.tensor(DType::i8, {static_cast<std::int64_t>(room.size_bytes())})) {}
 
-  void operator()(Matrix& m) {
-    if (m.empty()) return;
-    const auto [place, is_new] = placed_.try_emplace(m.data);
-    if (is_new) place->second = place_matrix(m);
-    m = place->second;
-  }
+  void operator()(Matrix& m) { place(m, types_(m, false)); }
+  void large(Matrix& m) { place(m, types_(m, true)); }
   void operator()(ConstTensor& x) {
     if (x.empty()) return;
     const Tensor there = next(x);
@@ -106,8 +131,14 @@ class Placer {
     return there;
   }
 
-  Matrix place_matrix(const Matrix& m) {
-    const DType dtype = queue_.backend().weight_type(queue_.numerics(), m.dtype);
+  void place(Matrix& m, DType type) {
+    if (m.empty()) return;
+    const auto [place, is_new] = placed_.try_emplace({m.data, type});
+    if (is_new) place->second = type == DType::i8 ? pack_matrix(m) : place_matrix(m, type);
+    m = place->second;
+  }
+
+  Matrix place_matrix(const Matrix& m, DType dtype) {
     const Tensor there = next(ConstTensor(nullptr, dtype, {m.rows, m.cols}));
     if (dtype == m.dtype) {
       kernels::copy(queue_, there, ConstTensor(m.data, dtype, {m.rows, m.cols}));
@@ -119,6 +150,43 @@ class Placer {
       }
     }
     return {there.data, dtype, m.rows, m.cols, nullptr, there.device};
+  }
+
+  // One byte each, the largest of a row ±127.
+  Matrix pack_matrix(const Matrix& m) {
+    const Tensor there = next(ConstTensor(nullptr, DType::i8, {m.rows, m.cols}));
+    const Tensor scales = next(ConstTensor(nullptr, DType::f32, {m.rows}));
+    std::vector<float> row_scales(static_cast<std::size_t>(m.rows));
+    const std::int64_t step = std::max<std::int64_t>(1, kStagedValues / m.cols);
+    const auto row = static_cast<std::size_t>(m.cols);
+    for (std::int64_t first = 0; first < m.rows; first += step) {
+      const std::int64_t rows = std::min(step, m.rows - first);
+      values_.resize(static_cast<std::size_t>(rows) * row);
+      bytes_.resize(static_cast<std::size_t>(rows) * row);
+      queue_.pool().run(rows, [&](std::int64_t r, int) {
+        float* values = &values_[static_cast<std::size_t>(r) * row];
+        dequantise_row(values, m, first + r);
+        row_scales[static_cast<std::size_t>(first + r)] = pack_row(
+            reinterpret_cast<std::int8_t*>(&bytes_[static_cast<std::size_t>(r) * row]), {values, row});
+      });
+      kernels::copy(queue_, there.rows(first, rows), ConstTensor(bytes_.data(), DType::i8, {rows, m.cols}));
+    }
+    kernels::copy(queue_, scales, ConstTensor(row_scales.data(), DType::f32, {m.rows}));
+    return {there.data, DType::i8, m.rows, m.cols, static_cast<const float*>(scales.data), there.device};
+  }
+
+  // The row's scale. What is not finite stays so: the scale is.
+  static float pack_row(std::int8_t* codes, std::span<const float> values) {
+    float most = 0;
+    bool finite = true;
+    for (const float x : values) {
+      most = std::max(most, std::abs(x));
+      finite = finite && std::isfinite(x);
+    }
+    const float scale = most / 127, inverse = most > 0 && finite ? 1 / scale : 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      codes[i] = static_cast<std::int8_t>(std::nearbyint(finite ? values[i] * inverse : 1.0f));
+    return finite ? scale : std::numeric_limits<float>::quiet_NaN();
   }
 
   // Some rows in host memory, until the next call.
@@ -136,9 +204,10 @@ class Placer {
   }
 
   kernels::Queue& queue_;
+  Types types_;
   Tensor room_;
   std::size_t used_ = 0;
-  std::map<const void*, Matrix> placed_;
+  std::map<MatrixKey, Matrix> placed_;
   std::vector<float> values_;
   std::vector<std::byte> bytes_;
 };
@@ -152,6 +221,7 @@ class Arranger {
   void operator()(Matrix& m) {
     if (!m.empty() && size_of(m) > 0) found_.push_back(&m);
   }
+  void large(Matrix& m) { (*this)(m); }
   void operator()(const ConstTensor&) {}
 
   // All that were found; what owns them now.
@@ -191,9 +261,9 @@ std::shared_ptr<const Weights> arrange_weights(std::shared_ptr<const Weights> ho
 }
 
 // Not if it is one that this program's kernels were not built for.
-bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics) {
+bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics, WeightForm form) {
   try {
-    const std::size_t wanted = placed_bytes(host, numerics, device);
+    const std::size_t wanted = placed_bytes(host, numerics, device, form);
     return kernels::backend_of(device).free_bytes() > wanted + wanted / 2;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::unsupported) return false;
@@ -203,16 +273,18 @@ bool has_room(const Device& device, const Weights& host, kernels::Numerics numer
 
 }  // namespace
 
-std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device) {
+std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const Device& device,
+                         WeightForm form) {
   Weights views = host;
-  Counter counter(kernels::backend_of(device), numerics);
+  Counter counter(Types(kernels::backend_of(device), numerics, form));
   visit(views, counter);
   return counter.size_bytes();
 }
 
-std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue) {
+std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue,
+                                             WeightForm form) {
   if (queue.device().is_cpu()) return arrange_weights(std::move(host), queue);
-  const std::size_t wanted = placed_bytes(*host, queue.numerics(), queue.device());
+  const std::size_t wanted = placed_bytes(*host, queue.numerics(), queue.device(), form);
   const std::size_t there = queue.backend().free_bytes();
   if (wanted > there)
     fail(ErrorCode::out_of_capacity,
@@ -222,17 +294,18 @@ std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host
          static_cast<double>(there) / kGigabyte);
   auto placed = std::make_shared<Weights>(*host);
   auto room = std::make_shared<Buffer>(queue.backend().allocate(wanted));
-  visit(*placed, Placer(queue, *room));
+  visit(*placed, Placer(queue, *room, Types(queue.backend(), queue.numerics(), form)));
   queue.wait();
   placed->owners.push_back(std::move(room));
   return placed;
 }
 
-Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics) {
+Device choose_device(const DeviceChoice& choice, const Weights& host, kernels::Numerics numerics,
+                     WeightForm form) {
   if (!choice.automatic) return choice.device;
   for (int i = 0; i < kernels::cuda_devices(); ++i) {
     const Device device{DeviceKind::cuda, static_cast<std::int8_t>(i)};
-    if (has_room(device, host, numerics)) return device;
+    if (has_room(device, host, numerics, form)) return device;
   }
   return {};
 }

@@ -83,15 +83,27 @@ void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int6
   if (!item.cache->assembled()) assemble(w, item, l, queries, adapter);
 }
 
+// Whether queries have to be known to be finite before they are turned: somebody asks with them, or the
+// processor, which is told at once.
+bool looks_ahead(Workspace& w, std::span<const Share> shares) {
+  const auto asks = [](const Share& s) {
+    return !s.item->cache->assembled() && s.item->recall && s.item->recall->wants_queries();
+  };
+  return w.queue().device().is_cpu() || std::any_of(shares.begin(), shares.end(), asks);
+}
+
 void attend_shares(Workspace& w, const Activations& a, std::span<const Share> shares, std::int64_t l,
                    Adapter adapter) {
+  const bool ahead = looks_ahead(w, shares);
+  if (ahead) require_finite_attention(w, l, a.q, a);
   w.attend_items.clear();
   w.token_rows.clear();
   for (const Share& s : shares) {
     prepare_cache(w, a, s, l, adapter);
     w.token_rows.push_back(tokens_of(w, a, s, l));
   }
-  kernels::append_tokens(w.queue(), w.token_rows, w.kv_shape(), w.rope());
+  const std::int32_t note = ahead ? kernels::kNoNote : expect_finite_attention(w, l);
+  kernels::append_tokens(w.queue(), w.token_rows, w.kv_shape(), w.rope(), note);
   for (const Share& s : shares) {
     kernels::KvCache& cache = s.item->cache->layer(l);
     cache.rows += s.T;
@@ -273,8 +285,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     tap_hidden(w, a.x, shares, l);
     kernels::rms_norm(w.queue(), a.xn, a.x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
     project(w, a.xn, {{a.q, &layer.q}, {a.k, &layer.k}, {a.v, &layer.v}},
-            kind);  // [rows,H·e], [rows,G·e] twice
-    require_finite_attention(w, l, a.q, a);
+            kind);                              // [rows,H·e], [rows,G·e] twice
     attend_shares(w, a, shares, l, adapter);    // [rows,H·e]
     if (all_scout && l + 1 == c.layers) break;  // their queries were the last thing asked for
     finish_layer(w, layer, a.x, a.o, kind);     // [rows,d]

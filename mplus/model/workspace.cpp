@@ -22,8 +22,8 @@ std::vector<float> inverse_frequencies(const io::ModelConfig& config, const Rope
 }
 
 Workspace::Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue,
-                     const RopeOptions& options)
-    : weights_(place_weights(std::move(weights), queue)),
+                     const RopeOptions& options, WeightForm form)
+    : weights_(place_weights(std::move(weights), queue, form)),
       queue_(&queue),
       rope_(inverse_frequencies(weights_->config, options)) {
   if (weights_->memory) project_bos();
@@ -193,6 +193,12 @@ void end_checks(Workspace& w) {
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {
   const Finite checks[] = {{"queries", q}, {"keys", a.k}, {"values", a.v}};
   require_finite(w, layer, checks);
+}
+
+std::int32_t expect_finite_attention(Workspace& w, std::int64_t layer) {
+  const auto first = static_cast<std::int32_t>(w.checked.size());
+  for (const char* what : {"queries", "keys", "values"}) w.checked.push_back({layer, what});
+  return first;
 }
 
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {

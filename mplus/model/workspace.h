@@ -16,6 +16,7 @@
 #include "mplus/kernels/queue.h"
 #include "mplus/kernels/rope.h"
 #include "mplus/kernels/tokens.h"
+#include "mplus/model/placement.h"
 #include "mplus/model/weights.h"
 
 namespace mplus::model {
@@ -68,7 +69,8 @@ struct PassKind {
 
 class Workspace {
  public:
-  Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue, const RopeOptions& options = {});
+  Workspace(std::shared_ptr<const Weights> weights, kernels::Queue& queue, const RopeOptions& options = {},
+            WeightForm form = WeightForm::values);
 
   const Weights& weights() const { return *weights_; }  // on the queue's device
   kernels::Queue& queue() { return *queue_; }
@@ -159,6 +161,8 @@ void end_checks(Workspace& w);    // waits; before anything of the pass is given
 
 // The same of a pass's queries, keys and values.
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a);
+// The same where append_tokens will look at them: the first of their three numbers.
+std::int32_t expect_finite_attention(Workspace& w, std::int64_t layer);
 
 // x += o_proj(attention) ; x += mlp(norm(x)): the second half of a decoder layer, the same in every pass.
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind);

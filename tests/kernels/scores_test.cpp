@@ -375,5 +375,29 @@ TEST_P(GatherTest, TokensOfSessionsAreKeptRotatedAndAppended) {
   }
 }
 
+// What is not finite among them is noted, the first of the numbers first.
+TEST_P(GatherTest, TokensThatAreNotFiniteAreNoted) {
+  const KvShape shape{6, 2, 10};
+  Random random(12);
+  RopeTable angles(random.values(5));
+  angles.reserve(queue_, 64);
+  for (const int broken : {-1, 0, 1, 2}) {
+    std::vector<TokenRows> rows;
+    for (int session = 0; session < 3; ++session) {
+      std::vector<float> values[] = {random.values(2 * 60), random.values(2 * 20), random.values(2 * 20)};
+      if (session == 1)
+        for (int which = std::max(broken, 0); broken >= 0 && which < 3; ++which)
+          values[which].back() = which == 1 ? NAN : -INFINITY;
+      rows.push_back({.cache = cache(40, shape),
+                      .q = put(values[0], DType::f32).as_shape({2, 60}),
+                      .k = put(values[1], DType::f32).as_shape({2, 20}),
+                      .v = put(values[2], DType::f32).as_shape({2, 20})});
+    }
+    append_tokens(queue_, rows, shape, angles, 7);
+    EXPECT_EQ(take_note(queue_), broken < 0 ? -1 : 7 + broken);
+    forget();
+  }
+}
+
 }  // namespace
 }  // namespace mplus::kernels

@@ -48,7 +48,7 @@ Runner::Runner(std::shared_ptr<const model::Weights> weights, const RunnerOption
     : options_(options),
       pool_(options.threads > 0 ? options.threads : default_thread_count()),
       queue_(pool_, options.numerics, options.device),
-      workspace_(std::move(weights), queue_, options.rope) {}
+      workspace_(std::move(weights), queue_, options.rope, options.weights) {}
 
 void Runner::step(std::span<WorkItem> items) {
   reads_.clear();

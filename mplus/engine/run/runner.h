@@ -25,6 +25,7 @@ struct RunnerOptions {
   kernels::Numerics numerics = kernels::Numerics::fast;
   Device device = {};  // passes run there
   model::RopeOptions rope = {};
+  model::WeightForm weights = model::WeightForm::values;
   // Layers of a write in one step, at most, so that nobody's token waits for all of them; 0: no limit. One
   // write pass goes on in a step then; writes that come meanwhile begin together after it.
   std::int64_t write_layers = 0;

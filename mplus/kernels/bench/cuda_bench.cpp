@@ -1,12 +1,15 @@
 // Speed of the operations on a CUDA device at the sizes of an 8B model with memory (hidden 4096, 32/8 heads
 // of 128, ffn 14,336, 14,848 rows in the cache, 153,600 retriever keys of 256), beside the device's own
 // limits: what a copy moves and what a large product computes, measured first. Then whole passes over 32
-// layers.
+// layers. Usage: cuda_bench [products] [attention] [rows] [passes] [int8]
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "mplus/core/error.h"
@@ -19,6 +22,7 @@
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/kernels/tokens.h"
 
 namespace mplus::kernels {
 namespace {
@@ -56,8 +60,13 @@ class Bench {
     }
     return all;
   }
-  Matrix weights(std::int64_t outputs, std::int64_t inputs) {
-    return {noise(DType::bf16, {outputs, inputs}).data, DType::bf16, outputs, inputs, nullptr, kDevice};
+  Matrix weights(std::int64_t outputs, std::int64_t inputs, DType type = DType::bf16) {
+    return {noise(type, {outputs, inputs}).data, type, outputs, inputs, nullptr, kDevice};
+  }
+  // One byte each: any codes will do.
+  Matrix packed(std::int64_t outputs, std::int64_t inputs) {
+    const Tensor codes = noise(DType::bf16, {outputs, inputs / 2}), scales = noise(DType::f32, {outputs});
+    return {codes.data, DType::i8, outputs, inputs, static_cast<const float*>(scales.data), kDevice};
   }
 
   // Of one call, the mean of so many behind one another.
@@ -100,18 +109,21 @@ void bench_limits(Bench& b) {
              b.peak_bytes * 1e-9, b.peak_flops * 1e-12, T);
 }
 
-void bench_linear(Bench& b, std::int64_t T, std::int64_t outputs, std::int64_t inputs, Rows rows) {
+void bench_linear(Bench& b, std::int64_t T, std::int64_t outputs, std::int64_t inputs, Rows rows,
+                  bool packed = false) {
   // Several copies of the weights, so that they come from memory.
   const std::int64_t copies = std::clamp<std::int64_t>(400'000'000 / (outputs * inputs * 2), 1, 16);
   std::vector<Matrix> w;
-  for (std::int64_t i = 0; i < copies; ++i) w.push_back(b.weights(outputs, inputs));
+  for (std::int64_t i = 0; i < copies; ++i)
+    w.push_back(packed ? b.packed(outputs, inputs) : b.weights(outputs, inputs));
   const Tensor x = b.noise(DType::f32, {T, inputs}), out = b.room(DType::f32, {T, outputs});
   const double seconds = b.seconds(200, [&](int i) {
     linear(b.queue(), out, x, w[static_cast<std::size_t>(i % copies)], {.rows = rows});
   });
-  b.print(fmt::format("linear {} x [{}, {}] {}", T, outputs, inputs, rows == Rows::few ? "few" : "batched"),
+  b.print(fmt::format("linear {} x [{}, {}] {}{}", T, outputs, inputs, rows == Rows::few ? "few" : "batched",
+                      packed ? " int8" : ""),
           seconds, 2 * as_double(T * outputs * inputs),
-          as_double(outputs * inputs * 2 + T * (inputs + outputs) * 4));
+          as_double(outputs * inputs * (packed ? 1 : 2) + T * (inputs + outputs) * 4));
 }
 
 void bench_attend(Bench& b, std::int64_t T, std::int64_t rows, std::int64_t sessions) {
@@ -172,8 +184,10 @@ struct Layer {
   KvCache cache;
 };
 
-Adapted adapted(Bench& b, std::int64_t outputs, std::int64_t inputs) {
-  return {b.weights(outputs, inputs), b.weights(kRank, inputs), b.weights(outputs, kRank)};
+Adapted adapted(Bench& b, std::int64_t outputs, std::int64_t inputs, bool packed) {
+  const DType type = packed ? DType::f16 : DType::bf16;
+  return {packed ? b.packed(outputs, inputs) : b.weights(outputs, inputs), b.weights(kRank, inputs, type),
+          b.weights(outputs, kRank, type)};
 }
 
 // A pass of T new rows over `rows` rows of a cache, without embedding, memory and host.
@@ -192,11 +206,11 @@ class Pass {
     for (Layer& layer : layers_) {
       rms_norm(queue, xn_, x_, norm_, 1e-5f);
       project(xn_, {{q_, &layer.q}, {k_, &layer.k}, {v_, &layer.v}}, kind);
-      for (const Tensor& x : {q_, k_, v_}) note_finite(queue, x, 1);
       KvCache cache = layer.cache;
       cache.rows = rows - T_;
-      append_rows(queue, cache, kShape, {k_, v_}, angles_);
-      rope(queue, q_, angles_, rows - T_);
+      const TokenRows tokens{.cache = cache, .q = q_, .k = k_, .v = v_};
+      append_tokens(queue, {&tokens, 1}, kShape, angles_, 1);
+      cache.rows = rows;
       attend(queue, o_, q_, cache, kShape);
       linear(queue, x_, o_, layer.o, {.accumulate = true, .rows = kind});
       rms_norm(queue, xn_, x_, norm_, 1e-5f);
@@ -234,33 +248,32 @@ class Pass {
   RopeTable angles_{std::vector<float>(64, 0.01f)};
 };
 
-void bench_passes(Bench& b) {
+void bench_passes(Bench& b, bool packed) {
   std::vector<Layer> layers;
   for (std::int64_t l = 0; l < kLayers; ++l)
     layers.push_back(
-        {adapted(b, kHidden, kHidden),
-         adapted(b, kKv, kHidden),
-         adapted(b, kKv, kHidden),
-         adapted(b, kFfn, kHidden),
-         adapted(b, kFfn, kHidden),
-         adapted(b, kHidden, kFfn),
-         b.weights(kHidden, kHidden),
+        {adapted(b, kHidden, kHidden, packed),
+         adapted(b, kKv, kHidden, packed),
+         adapted(b, kKv, kHidden, packed),
+         adapted(b, kFfn, kHidden, packed),
+         adapted(b, kFfn, kHidden, packed),
+         adapted(b, kHidden, kFfn, packed),
+         packed ? b.packed(kHidden, kHidden) : b.weights(kHidden, kHidden),
          {b.noise(DType::bf16, {8, kCacheRows, 128}), b.noise(DType::bf16, {8, kCacheRows, 128}), 0}});
-  const Matrix head = b.weights(kVocab, kHidden);
+  const Matrix head = packed ? b.packed(kVocab, kHidden) : b.weights(kVocab, kHidden);
   const double layer_weights = as_double(2 * kHidden * kHidden + 2 * kKv * kHidden + 3 * kFfn * kHidden);
   const auto pass = [&](const char* name, std::int64_t T, std::int64_t rows, Rows kind, bool logits) {
     Pass run(b, layers, T);
     const Tensor last = b.noise(DType::f32, {1, kHidden}), out = b.room(DType::f32, {1, kVocab});
-    const double seconds =
-        b.seconds(kind == Rows::batched ? 100 : 5, [&](int) {  // so long that clocks settle
-          run.run(rows, kind);
-          if (logits) linear(b.queue(), out, last, head);
-        });
+    const double seconds = b.seconds(T > 512 ? 5 : 60, [&](int) {  // so long that clocks settle
+      run.run(rows, kind);
+      if (logits) linear(b.queue(), out, last, head);
+    });
     const double seen = as_double(rows - T) + as_double(T + 1) / 2;
     const double weights = layer_weights * kLayers + (logits ? as_double(kVocab * kHidden) : 0);
-    b.print(name, seconds,
+    b.print(packed ? fmt::format("{}, int8", name) : name, seconds,
             2 * as_double(T) * layer_weights * kLayers + as_double(T) * seen * 4 * kHidden * kLayers,
-            2 * weights + as_double(kLayers * rows * kKv * 4));
+            (packed ? 1 : 2) * weights + as_double(kLayers * rows * kKv * 4));
   };
   pass("32 layers: write a chunk of 512 over 769 rows", kChunk, 1 + kChunk + kTail, Rows::batched, false);
   pass("32 layers: one token over 14,848 rows", 1, kCacheRows, Rows::few, true);
@@ -268,10 +281,7 @@ void bench_passes(Bench& b) {
   pass("32 layers: 2,048 tokens over 14,848 rows", 2048, kCacheRows, Rows::few, true);
 }
 
-int run() {
-  Bench b;
-  fmt::print("{}: {}\n", device_name(kDevice), numerics_id(Numerics::fast, kDevice));
-  bench_limits(b);
+void bench_products(Bench& b) {
   for (const std::int64_t T : {512, 768, 8192})
     for (const auto& [outputs, inputs] : {std::pair{kFfn, kHidden},
                                           {kHidden, kFfn},
@@ -289,6 +299,12 @@ int run() {
                                           {kFfn, kRank},
                                           {kVocab, kHidden}})
       bench_linear(b, T, outputs, inputs, Rows::few);
+  for (const std::int64_t T : {1, 16, 32, 512})
+    for (const auto& [outputs, inputs] : {std::pair{kFfn, kHidden}, {kHidden, kFfn}, {kHidden, kHidden}})
+      bench_linear(b, T, outputs, inputs, T > 64 ? Rows::batched : Rows::few, true);
+}
+
+void bench_attention(Bench& b) {
   bench_attend(b, 512, 769, 1);
   bench_attend(b, 512, 769, 16);
   bench_attend(b, 2048, kCacheRows, 1);
@@ -296,17 +312,38 @@ int run() {
   bench_attend(b, 1, kCacheRows, 1);
   bench_attend(b, 1, kCacheRows, 16);
   for (const std::int64_t T : {32, 2048}) bench_retrieval(b, T);
-  bench_rows(b);
-  bench_passes(b);
+}
+
+// Parts by their names; none: all.
+int run(std::span<char*> names) {
+  const auto wanted = [&](std::string_view part) {
+    return names.empty() ||
+           std::any_of(names.begin(), names.end(), [&](const char* name) { return part == name; });
+  };
+  Bench limits;
+  fmt::print("{}: {}\n", device_name(kDevice), numerics_id(Numerics::fast, kDevice));
+  bench_limits(limits);
+  const auto part = [&](const char* name, const std::function<void(Bench&)>& bench) {
+    if (!wanted(name)) return;
+    Bench b;  // with memory of its own
+    b.peak_flops = limits.peak_flops;
+    b.peak_bytes = limits.peak_bytes;
+    bench(b);
+  };
+  part("products", bench_products);
+  part("attention", bench_attention);
+  part("rows", bench_rows);
+  part("passes", [](Bench& b) { bench_passes(b, false); });
+  part("int8", [](Bench& b) { bench_passes(b, true); });
   return 0;
 }
 
 }  // namespace
 }  // namespace mplus::kernels
 
-int main() {
+int main(int count, char** arguments) {
   try {
-    return mplus::kernels::run();
+    return mplus::kernels::run({arguments + 1, static_cast<std::size_t>(count - 1)});
   } catch (const mplus::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

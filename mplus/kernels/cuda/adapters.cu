@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(kBlock) adapters_kernel(const __grid_constant_
   if (output >= adapter.outputs) return;
   for (int t = 0; t < rows; ++t) {
     auto* out = reinterpret_cast<float4*>(adapter.out + (t0 + t) * adapter.out_stride + output);
-    float4 sum = adapter.begin ? float4{} : *out;
+    const float4 base = adapter.begin ? float4{} : *out;
+    float4 sum{};  // by itself first, as in gated.cu
 #pragma unroll
     for (int r = 0; r < kRank; ++r) {
       const float x = low[t][r];
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(kBlock) adapters_kernel(const __grid_constant_
       sum.z = fmaf(x, b[2][r], sum.z);
       sum.w = fmaf(x, b[3][r], sum.w);
     }
-    *out = sum;
+    *out = {base.x + sum.x, base.y + sum.y, base.z + sum.z, base.w + sum.w};
   }
 }
 

@@ -71,13 +71,33 @@ void append_from_host(Queue& queue, AppendRows& job, const RowBlock& rows) {
   cuda::append_rows(state.stream(), job);
 }
 
+// Where a block's rows begin, and how far they are apart.
+struct Columns {
+  const std::byte *k = nullptr, *v = nullptr;
+  std::size_t k_step = 0, v_step = 0;
+  bool here = false;
+};
+
+std::vector<Columns> columns_of(std::span<const RowBlock> blocks) {
+  std::vector<Columns> columns(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& k = blocks[i].k;
+    const auto& v = blocks[i].v;
+    if (!k.empty())
+      columns[i] = {row_of(k, 0), row_of(v, 0), row_bytes(k.dtype, k.stride(0)),
+                    row_bytes(v.dtype, v.stride(0)), on_device(k)};
+  }
+  return columns;
+}
+
 // Where the rows lie on the device, keys, then values: those of the host are brought there first.
 const void* const* point_at(Queue& queue, const RowGather& rows, std::size_t size_bytes) {
   auto& state = static_cast<CudaQueueState&>(queue.state());
   const std::size_t n = rows.places.size();
+  const std::vector<Columns> columns = columns_of(rows.blocks);
   std::vector<std::size_t> from_host;
   for (std::size_t i = 0; i < n; ++i)
-    if (!on_device(rows.blocks[rows.places[i].block].k)) from_host.push_back(i);
+    if (!columns[rows.places[i].block].here) from_host.push_back(i);
   const std::size_t half = from_host.size() * size_bytes;
   auto* room = static_cast<std::byte*>(state.scratch(Scratch::rows, std::max<std::size_t>(1, 2 * half)));
   const auto bring = [&](std::byte* to, ConstTensor RowBlock::*which) {
@@ -92,11 +112,11 @@ const void* const* point_at(Queue& queue, const RowGather& rows, std::size_t siz
   auto* staged = reinterpret_cast<const void**>(state.stage(2 * n * sizeof(void*)));
   std::size_t next = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const RowBlock& block = rows.blocks[rows.places[i].block];
-    const bool here = next < from_host.size() && from_host[next] == i;
-    const std::byte* brought = room + (here ? next++ : 0) * size_bytes;
-    staged[i] = here ? brought : row_of(block.k, rows.places[i].row);
-    staged[n + i] = here ? brought + half : row_of(block.v, rows.places[i].row);
+    const Columns& block = columns[rows.places[i].block];
+    const auto row = static_cast<std::size_t>(rows.places[i].row);
+    const std::byte* brought = block.here ? nullptr : room + next++ * size_bytes;
+    staged[i] = block.here ? block.k + row * block.k_step : brought;
+    staged[n + i] = block.here ? block.v + row * block.v_step : brought + half;
   }
   state.send(there, reinterpret_cast<const std::byte*>(staged), 2 * n * sizeof(void*));
   return there;
@@ -217,10 +237,12 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
 }
 
 void CudaBackend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
-                                const RopeTable& angles) const {
+                                const RopeTable& angles, std::int32_t first_note) const {
   CudaQueueState& state = state_of(queue);
   for (std::size_t first = 0; first < sessions.size(); first += kMostTokenItems) {
     TokenItems items;
+    items.note = first_note == kNoNote ? nullptr : state.note();
+    items.first_note = first_note;
     items.shape = shape_of(shape);
     items.angles = floats(angles.on(queue.device()));
     for (const TokenRows& session :

@@ -54,6 +54,11 @@ DType CudaBackend::weight_type(Numerics numerics, DType file) const {
   return file == DType::f16 ? DType::f16 : DType::bf16;
 }
 
+// linear_packed.cu, and the library with many rows.
+bool CudaBackend::packs_weights(Numerics numerics, const Matrix& m) const {
+  return numerics == Numerics::fast && m.cols % 64 == 0 && m.rows % 4 == 0;
+}
+
 DType CudaBackend::cache_type(Numerics numerics) const {
   return numerics == Numerics::exact ? DType::f32 : DType::bf16;
 }

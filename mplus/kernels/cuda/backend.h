@@ -19,6 +19,7 @@ class CudaBackend final : public Backend {
   MemoryUse memory_use() const override { return memory_->memory_use(); }
   void bring(void* to, const ConstTensor& from) const override;
   DType weight_type(Numerics numerics, DType file) const override;
+  bool packs_weights(Numerics numerics, const Matrix& m) const override;
   DType cache_type(Numerics numerics) const override;
   std::int64_t short_rows(Numerics numerics) const override;
   std::string numerics_id(Numerics numerics) const override;
@@ -55,7 +56,7 @@ class CudaBackend final : public Backend {
   void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,
                    const RopeTable& angles) const override;
   void append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
-                     const RopeTable& angles) const override;
+                     const RopeTable& angles, std::int32_t first_note) const override;
   void attend(Queue& queue, std::span<const kernels::AttendItem> items, const KvShape& shape) const override;
   void attention_weights(Queue& queue, const kernels::AttendItem& item, const KvShape& shape) const override;
   // retrieval.cpp

@@ -1,6 +1,9 @@
-// The best of many scores by one block: it finds the least of them digit by digit, counting how many scores
-// have each next digit, and then writes down all that are no less.
+// The best of many scores: the least of them is found digit by digit, a launch for each, counting how many
+// scores have each next digit; then all that are no less are written down. The block that comes last in a
+// launch looks at what all have counted.
 #include <cuda_runtime.h>
+
+#include <algorithm>
 
 #include "mplus/kernels/cuda/device.cuh"
 #include "mplus/kernels/cuda/dispatch.cuh"
@@ -9,7 +12,7 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr int kBlock = 1024, kDigits = 2048;
+constexpr int kBlock = 512, kDigits = 2048;
 
 // Larger scores are larger numbers; NaN is 0, and nothing else is.
 __device__ std::uint32_t order_of(float x) {
@@ -49,25 +52,52 @@ __device__ void choose(const std::uint32_t* counts, std::uint32_t digits, std::u
   }
 }
 
-// Every warp calls f(place, score) for all its scores, NaN where there are no more. The loads of a step do
-// not wait for one another: one block has no others to hide their time behind.
+// What launches leave for one another, zeros before the first and after the last.
+struct State {
+  std::uint32_t arrived;
+  std::uint32_t found, known;  // digits of the least one, and which bits they are
+  std::uint32_t wanted;        // of those that have them
+  std::uint32_t least;         // order_of the least one; 0: not known yet
+  std::uint32_t total;         // written
+};
+static_assert(sizeof(State) / sizeof(std::uint32_t) + kDigits <= kBestCounters);
+
+__device__ State& state_of(const Best& job) { return *reinterpret_cast<State*>(job.counters); }
+__device__ std::uint32_t* counts_of(const Best& job) {
+  return job.counters + sizeof(State) / sizeof(std::uint32_t);
+}
+
+// Every warp calls f(place, score) for all its scores, NaN where there are no more.
 template <class F>
 __device__ void for_scores(const Best& job, F&& f) {
-  constexpr int kAhead = 16;
-  for (std::int64_t first = threadIdx.x; first - threadIdx.x < job.n; first += kAhead * kBlock) {
+  constexpr int kAhead = 4;
+  const std::int64_t step = grid_size(), thread = first_of_grid();
+  for (std::int64_t first = 0; first < job.n; first += kAhead * step) {
     float score[kAhead];
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
-      const std::int64_t place = first + i * kBlock;
+      const std::int64_t place = first + i * step + thread;
       score[i] = place < job.n ? job.scores[place] : __int_as_float(0x7fffffff);
     }
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) f(first + i * kBlock, score[i]);
+    for (int i = 0; i < kAhead; ++i) f(first + i * step + thread, score[i]);
   }
 }
 
-// How many scores that begin with the digits found so far have each next one. Scores are much alike: lanes
-// that have the same digit count together.
+__device__ bool comes_last(State& state) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(&state.arrived, 1u) + 1 == gridDim.x;
+    if (last) state.arrived = 0;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+// Scores are much alike: lanes that have the same digit count together.
 __device__ void count_digits(std::uint32_t* counts, const Best& job, const Digit& digit, std::uint32_t found,
                              std::uint32_t known) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -82,6 +112,48 @@ __device__ void count_digits(std::uint32_t* counts, const Best& job, const Digit
   });
 }
 
+// One digit more, from what all blocks have counted; the counters are cleared.
+__device__ void take_digit(std::uint32_t* counts, const Best& job, const Digit& digit, bool first,
+                           bool last) {
+  __shared__ std::uint32_t result[2], total;
+  State& state = state_of(job);
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  std::uint32_t mine = 0;
+  for (int d = static_cast<int>(threadIdx.x); d < kDigits; d += kBlock) {
+    mine += counts[d] = __ldcg(counts_of(job) + d);
+    counts_of(job)[d] = 0;
+  }
+  if (first && mine > 0) atomicAdd(&total, mine);
+  __syncthreads();
+  const std::uint32_t wanted = first ? static_cast<std::uint32_t>(job.wanted) : state.wanted;
+  if (first && total <= wanted) {  // all that are numbers
+    if (threadIdx.x == 0) state.least = 1;
+    return;
+  }
+  if (threadIdx.x < kWarp) choose(counts, digit.mask + 1, wanted, result);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  state.found |= result[0] << digit.shift;
+  state.known |= digit.mask << digit.shift;
+  state.wanted = result[1];
+  if (last) state.least = state.found;
+}
+
+__global__ void __launch_bounds__(kBlock) digit_kernel(Best job, Digit digit, bool first, bool last) {
+  __shared__ std::uint32_t counts[kDigits];
+  begin_in_turn();
+  State& state = state_of(job);
+  if (state.least != 0) return;
+  for (int d = static_cast<int>(threadIdx.x); d < kDigits; d += kBlock) counts[d] = 0;
+  __syncthreads();
+  count_digits(counts, job, digit, state.found, state.known);
+  __syncthreads();
+  for (int d = static_cast<int>(threadIdx.x); d < kDigits; d += kBlock)
+    if (counts[d] > 0) atomicAdd(counts_of(job) + d, counts[d]);
+  if (comes_last(state)) take_digit(counts, job, digit, first, last);
+}
+
 // The lanes' places behind those that are taken already.
 __device__ std::uint32_t take_places(std::uint32_t* taken, bool wanted) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -92,50 +164,33 @@ __device__ std::uint32_t take_places(std::uint32_t* taken, bool wanted) {
   return first + static_cast<std::uint32_t>(__popc(lanes & ((1u << lane) - 1)));
 }
 
-__global__ void __launch_bounds__(kBlock) best_kernel(Best job) {
-  __shared__ std::uint32_t counts[kDigits], result[2], total;
-  constexpr Digit kPasses[] = {{21, 0x7ffu}, {10, 0x7ffu}, {0, 0x3ffu}};
-  const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) total = 0;
-  __syncthreads();
-  std::uint32_t mine = 0;
-  for_scores(job, [&](std::int64_t, float score) { mine += isnan(score) ? 0u : 1u; });
-  if (mine > 0) atomicAdd(&total, mine);
-  __syncthreads();
-  std::uint32_t least = 1;  // all that are numbers
-  if (static_cast<std::int64_t>(total) > job.wanted) {
-    std::uint32_t found = 0, known = 0, wanted = static_cast<std::uint32_t>(job.wanted);
-    for (const Digit& digit : kPasses) {
-      for (int d = thread; d < kDigits; d += kBlock) counts[d] = 0;
-      __syncthreads();
-      count_digits(counts, job, digit, found, known);
-      __syncthreads();
-      if (thread < kWarp) choose(counts, digit.mask + 1, wanted, result);
-      __syncthreads();
-      found |= result[0] << digit.shift;
-      known |= digit.mask << digit.shift;
-      wanted = result[1];
-      __syncthreads();
-    }
-    least = found;
-  }
-  __syncthreads();
-  if (thread == 0) total = 0;
-  __syncthreads();
+__global__ void __launch_bounds__(kBlock) write_kernel(Best job) {
+  begin_in_turn();
+  State& state = state_of(job);
+  const std::uint32_t least = state.least;
   for_scores(job, [&](std::int64_t place, float score) {
     const std::uint32_t order = order_of(score);
     const bool taken = order >= least && order != 0;
-    const std::uint32_t at = take_places(&total, taken);
+    const std::uint32_t at = take_places(&state.total, taken);
     if (!taken || at >= job.room) return;
     job.places[at] = static_cast<std::int32_t>(place);
     job.values[at] = score;
   });
-  __syncthreads();
-  if (thread == 0) *job.count = total;
+  if (!comes_last(state) || threadIdx.x != 0) return;
+  *job.count = __ldcg(&state.total);
+  state = {};
 }
 
 }  // namespace
 
-void best_scores(Stream stream, const Best& job) { best_kernel<<<1, kBlock, 0, stream>>>(job); }
+void best_scores(Stream stream, const Best& job) {
+  constexpr Digit kPasses[] = {{21, 0x7ffu}, {10, 0x7ffu}, {0, 0x3ffu}};
+  constexpr std::int64_t kMostBlocks = 64;
+  const auto blocks = static_cast<unsigned>(
+      std::clamp<std::int64_t>((job.n + 4 * kBlock - 1) / (4 * kBlock), 1, kMostBlocks));
+  for (const Digit& digit : kPasses)
+    launch(digit_kernel, blocks, kBlock, stream, 0, job, digit, digit.shift == 21, digit.shift == 0);
+  launch(write_kernel, blocks, kBlock, stream, 0, job);
+}
 
 }  // namespace mplus::kernels::cuda

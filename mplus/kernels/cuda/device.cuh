@@ -148,6 +148,20 @@ __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft));
 }
 
+// A warp's ring in shared memory: a lane asks for 16 bytes that are read once (zeros where there is nothing
+// to read), step by step, and reads only what it asked for itself.
+__device__ inline void ask(uint4* to, const void* from, bool valid) {
+  const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n" ::"r"(shared), "l"(from),
+               "r"(valid ? 16 : 0)
+               : "memory");
+}
+__device__ inline void end_of_step() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
+template <int kLeft>
+__device__ inline void wait_for_step() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft) : "memory");
+}
+
 // Four 8×8 matrices of 16-bit elements; lane l names row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(std::uint32_t (&x)[4], const void* shared) {
   const auto from = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));

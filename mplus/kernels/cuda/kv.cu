@@ -71,17 +71,24 @@ __global__ void tokens_kernel(const __grid_constant__ TokenItems items) {
   const std::int64_t rows = items.shape.groups * half, all = rows + items.shape.heads * half;
   auto* keys = static_cast<Stored*>(item.cache.keys);
   auto* values = static_cast<Stored*>(item.cache.values);
+  const auto look_at = [&](float a, float b, std::int32_t number) {
+    if (items.note != nullptr && !(isfinite(a) && isfinite(b)))
+      atomicMin(items.note, items.first_note + number);
+  };
   for (std::int64_t p = blockIdx.z * blockDim.x + threadIdx.x; p < all; p += blockDim.x * gridDim.z) {
     const std::int64_t i = p % half;
     if (p >= rows) {
       float* q = item.q + t * items.shape.heads * 2 * half + (p - rows) / half * 2 * half + i;
       const float a = q[0], b = q[half];
+      look_at(a, b, 0);
       q[0] = a * cos[i] - b * sin[i];
       q[half] = b * cos[i] + a * sin[i];
       continue;
     }
     const std::int64_t group = p / half, from = (t * items.shape.groups + group) * 2 * half + i;
     const std::int64_t to = group * item.cache.group_stride + position * 2 * half + i;
+    look_at(item.k[from], item.k[from + half], 1);
+    look_at(item.v[from], item.v[from + half], 2);
     const float a = keep(item.kept_k, item.kept_rounded, from, item.k[from]);
     const float b = keep(item.kept_k, item.kept_rounded, from + half, item.k[from + half]);
     keys[to] = from_float<Stored>(a * cos[i] - b * sin[i]);

@@ -108,6 +108,7 @@ struct Product {
   std::int64_t out_stride = 0;
   const void* w = nullptr;
   DType dtype = DType::f32;
+  const float* row_scales = nullptr;  // i8 only
   std::int64_t outputs = 0;
   float scale = 1.0f;
   bool accumulate = false;
@@ -125,6 +126,18 @@ struct Products {
 // on that row alone.
 bool fits_linear_tensor(const Products& products);
 void linear_tensor(Stream stream, const Products& products);
+// linear_packed.cu: the same for i8 with row scales, beside which there may be products of f16; x is f16.
+// Needs inputs % 64 == 0.
+bool fits_linear_packed(const Products& products);
+void linear_packed(Stream stream, const Products& products);
+// out[rows, cols] f16: the values of i8 weights; cols % 16 == 0.
+struct UnpackWeights {
+  void* out = nullptr;
+  const void* w = nullptr;
+  const float* row_scales = nullptr;
+  std::int64_t rows = 0, cols = 0;
+};
+void unpack_weights(Stream stream, const UnpackWeights& job);
 // adapters.cu: the outer halves of low-rank additions, out += scale · low · bᵀ, or out = where `begin`; in
 // f32.
 struct Adapter {
@@ -212,6 +225,8 @@ struct TokenItems {
   int count = 0;
   Shape shape;
   const float* angles = nullptr;
+  std::int32_t* note = nullptr;  // becomes min(note, first_note + 0, 1, 2) where q, k, v are not finite
+  std::int32_t first_note = 0;
 };
 void append_tokens(Stream stream, const TokenItems& items);  // caches of one type
 // out[n, width] f32: the values of n small vectors (core/row_format.h) that begin where `rows` says.
@@ -303,7 +318,9 @@ struct Best {
   float* values = nullptr;         // [room]
   std::int64_t room = 0;
   std::int64_t* count = nullptr;
+  std::uint32_t* counters = nullptr;  // kBestCounters zeros, which it leaves as they are
 };
+inline constexpr int kBestCounters = 2056;
 void best_scores(Stream stream, const Best& job);
 
 }  // namespace mplus::kernels::cuda

@@ -2,6 +2,9 @@
 // must not depend on neighbours, by nothing else.
 #include "mplus/kernels/linear.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "mplus/core/error.h"
 #include "mplus/kernels/adapter.h"
 #include "mplus/kernels/cuda/backend.h"
@@ -24,6 +27,7 @@ Product product_of(const Tensor& out, const Matrix& w, const LinearOptions& opti
           .out_stride = out.stride(0),
           .w = w.data,
           .dtype = w.dtype,
+          .row_scales = w.row_scales,
           .outputs = w.rows,
           .scale = options.scale,
           .accumulate = options.accumulate};
@@ -87,12 +91,31 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
   }
 }
 
-void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows rows) {
-  const bool any_neighbours = rows == kernels::Rows::few, few = is_few(rows, all.T);
-  if (queue.numerics() == Numerics::exact) {
-    linear_plain(state.stream(), all, few);
-    return check_launch("multiplying");
+bool is_packed(const Products& products) {
+  return std::any_of(products.list, products.list + products.count,
+                     [](const Product& product) { return product.dtype == DType::i8; });
+}
+
+// The products with weights of i8 as values, which are there until the next call.
+Products unpacked(CudaQueueState& state, const Products& all) {
+  Products products = all;
+  std::int64_t elements = 0;
+  for (int i = 0; i < all.count; ++i)
+    if (all.list[i].dtype == DType::i8) elements += all.list[i].outputs * all.inputs;
+  auto* room = static_cast<std::uint16_t*>(state.scratch(Scratch::weights, row_bytes(DType::f16, elements)));
+  for (int i = 0; i < all.count; ++i) {
+    Product& product = products.list[i];
+    if (product.dtype != DType::i8) continue;
+    unpack_weights(state.stream(), {room, product.w, product.row_scales, product.outputs, all.inputs});
+    product.w = std::exchange(room, room + product.outputs * all.inputs);
+    product.dtype = DType::f16;
+    product.row_scales = nullptr;
   }
+  check_launch("unpacking weights");
+  return products;
+}
+
+void multiply_sorted(CudaQueueState& state, const Products& all, bool few, bool any_neighbours) {
   Sorted sorted = sort(all, few);
   linear_plain(state.stream(), sorted.plain, few);
   if (sorted.tensor.count > 0) {
@@ -101,6 +124,22 @@ void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows
   }
   check_launch("multiplying");
   multiply(state, sorted.library, any_neighbours);
+}
+
+void run(Queue& queue, CudaQueueState& state, const Products& all, kernels::Rows rows) {
+  const bool any_neighbours = rows == kernels::Rows::few, few = is_few(rows, all.T), packed = is_packed(all);
+  if (queue.numerics() == Numerics::exact) {
+    linear_plain(state.stream(), all, few);
+    return check_launch("multiplying");
+  }
+  if (packed && few && fits_linear_packed(all)) {
+    Products products = all;
+    products.rounded = operand_of(state, all, DType::f16);
+    linear_packed(state.stream(), products);
+    check_launch("multiplying");
+  } else {
+    multiply_sorted(state, packed ? unpacked(state, all) : all, few, any_neighbours);
+  }
   for (int i = 0; i < all.count; ++i) {
     const Product& product = all.list[i];
     state.forget_rounded(product.out, product.out + (all.T - 1) * product.out_stride + product.outputs);
@@ -160,13 +199,13 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
   if (!few) run(queue, state, base, rows);
 }
 
-// With many rows: in one kernel where there is one, else both products as they are, and the additions with
-// the rest, so that gate and up are written and read once.
+// Additions with the activation, so that gate and up are written and read once. Few rows: behind all
+// products. Many: in one kernel with the products where there is one.
 void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate,
                                  const AdaptedOutput& up, kernels::Rows rows) const {
   const AdaptedOutput both[] = {gate, up};
   GatedProduct whole;
-  if (queue.numerics() == Numerics::exact || rows != kernels::Rows::batched || x.size(0) == 0 ||
+  if (queue.numerics() == Numerics::exact || x.size(0) == 0 ||
       !collect(whole.adapters, both, x.size(0), false) || !fits_gated(whole.adapters))
     return Backend::swiglu_adapted(queue, x, gate, up, rows);
   CudaQueueState& state = state_for_products(queue);
@@ -175,11 +214,14 @@ void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutpu
     add(base, product_of(output.out, *output.base, {}));
     add(inner, product_of(output.adapter.low, output.adapter.a, {}));
   }
-  run(queue, state, inner, rows);
   whole.gate = base.list[0];
   whole.up = base.list[1];
   whole.inputs = base.inputs;
-  if (fits_gated_product(whole)) {
+  const bool few = is_few(rows, x.size(0));
+  if (few)
+    for (int i = 0; i < inner.count; ++i) add(base, inner.list[i]);
+  else run(queue, state, inner, rows);
+  if (!few && fits_gated_product(whole)) {
     whole.x = operand_of(state, base, whole.gate.dtype);
     whole.rounded = state.round_along(gate.out);
     if (swiglu_product(state.stream(), whole)) return check_launch("swiglu");

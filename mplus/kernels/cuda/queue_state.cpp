@@ -168,6 +168,15 @@ void CudaQueueState::wait() {
   std::swap(arriving, pending_);  // keeps its room
 }
 
+std::uint32_t* CudaQueueState::counters(std::size_t n) {
+  const std::size_t size_bytes = n * sizeof(std::uint32_t);
+  if (counters_.size_bytes() < size_bytes) {
+    counters_ = memory_->allocate(size_bytes);
+    check(cudaMemsetAsync(bytes_of(counters_), 0, size_bytes, stream()), "clearing memory");
+  }
+  return reinterpret_cast<std::uint32_t*>(bytes_of(counters_));
+}
+
 std::int32_t* CudaQueueState::note() { return reinterpret_cast<std::int32_t*>(bytes_of(note_)); }
 
 std::int32_t CudaQueueState::take_note() {

@@ -19,7 +19,7 @@ namespace mplus::kernels::cuda {
 
 // What scratch memory is for; each purpose has a piece of its own, which a later call of the same purpose may
 // use again, since the stream keeps their order.
-enum class Scratch : std::uint8_t { operand, other_operand, partial, rows, places, queries, keys };
+enum class Scratch : std::uint8_t { operand, other_operand, partial, rows, places, queries, keys, weights };
 
 class CudaQueueState final : public QueueState {
  public:
@@ -53,6 +53,8 @@ class CudaQueueState final : public QueueState {
   void download_aside(void* to, const void* from, std::size_t size_bytes);
   void wait();
 
+  std::uint32_t* counters(std::size_t n);  // zeros on the device, which every kernel leaves as zeros
+
   std::int32_t* note();      // on the device
   std::int32_t take_note();  // waits; −1: none
 
@@ -80,13 +82,13 @@ class CudaQueueState final : public QueueState {
   Operand operand_;
   DType operand_type_ = DType::bf16;  // what products last asked for
   Scratch operand_room_ = Scratch::operand;
-  std::array<Buffer, 7> scratch_;
+  std::array<Buffer, 8> scratch_;
   std::array<Slot, 4> slots_;
   std::size_t slot_ = 0;
   std::vector<Buffer> landings_;
   std::size_t landing_ = 0, landed_ = 0;  // which of landings_ is being filled, and how far
   std::vector<Landing> pending_;
-  Buffer note_;
+  Buffer note_, counters_;
   cudaStream_t aside_ = nullptr;
   cudaEvent_t made_ = nullptr;  // what is copied aside
 };

@@ -102,13 +102,15 @@ void CudaBackend::gathered_scores(Queue& queue, Tensor scores, ConstTensor q, co
 
 void CudaBackend::best_scores(Queue& queue, const BestScores& out, ConstTensor scores,
                               std::int64_t wanted) const {
-  cuda::best_scores(state_of(queue).stream(), {.scores = floats(scores),
-                                               .n = scores.elements(),
-                                               .wanted = wanted,
-                                               .places = static_cast<std::int32_t*>(out.places.data),
-                                               .values = floats(out.values),
-                                               .room = out.values.elements(),
-                                               .count = static_cast<std::int64_t*>(out.count.data)});
+  CudaQueueState& state = state_of(queue);
+  cuda::best_scores(state.stream(), {.scores = floats(scores),
+                                     .n = scores.elements(),
+                                     .wanted = wanted,
+                                     .places = static_cast<std::int32_t*>(out.places.data),
+                                     .values = floats(out.values),
+                                     .room = out.values.elements(),
+                                     .count = static_cast<std::int64_t*>(out.count.data),
+                                     .counters = state.counters(kBestCounters)});
   check_launch("looking for the best scores");
 }
 

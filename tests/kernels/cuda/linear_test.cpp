@@ -345,6 +345,26 @@ TEST_P(CudaAdapted, GatedBitsDependOnTheRowAlone) {
   }
 }
 
+// With few rows, additions that are made with the activation give the bits of all in turn.
+TEST_P(CudaAdapted, FewGatedProductsHaveTheBitsOfTheirParts) {
+  for (const std::int64_t rank : {16, 8, 5})
+    for (const auto& [T, rows] :
+         {std::pair<std::int64_t, Rows>{1, Rows::few}, {16, Rows::few}, {33, Rows::some}}) {
+      Random random(static_cast<std::uint64_t>(T));
+      const Projection gate = projection(random, 96, rank, false), up = projection(random, 96, rank, false);
+      const Tensor x = put(random.values(T * kInputs), {T, kInputs});
+      const auto outputs = [&] {
+        return std::array{output(gate, room(DType::f32, {T, 96})), output(up, room(DType::f32, {T, 96}))};
+      };
+      const auto parts = outputs(), gated = outputs();
+      linear_adapted(queue(), x, parts, rows);
+      swiglu(queue(), parts[0].out, parts[0].out, parts[1].out);
+      swiglu_adapted(queue(), x, gated[0], gated[1], rows);
+      ASSERT_EQ(back(gated[0].out), back(parts[0].out)) << T << " rows, rank " << rank;
+      forget();
+    }
+}
+
 // What a norm or an activation leaves as an operand is used only while it is of the same values.
 TEST_P(CudaLinear, OperandsFollowTheirTensors) {
   const std::int64_t T = 40, d = 576, outputs = 96;
