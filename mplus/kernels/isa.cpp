@@ -35,6 +35,9 @@ extern const Table kTable;
 namespace neon {
 extern const Table kTable;
 }
+namespace neon_dot {
+extern const Table kTable;
+}
 namespace neon_i8mm {
 extern const Table kTable;
 }
@@ -63,6 +66,7 @@ std::vector<const Table*> runnable() {
   constexpr unsigned long kMatrices = HWCAP2_I8MM | HWCAP2_BF16;
   const bool has_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   if (has_dot && (getauxval(AT_HWCAP2) & kMatrices) == kMatrices) tables.push_back(&neon_i8mm::kTable);
+  if (has_dot) tables.push_back(&neon_dot::kTable);
   tables.push_back(&neon::kTable);
 #endif
   tables.push_back(&portable::kTable);

@@ -28,11 +28,14 @@ TEST(Linear, MatrixInstructionsGiveTheBitsOfDotProducts) {
     const Weights w = random_weights(random, dtype, kOutputs, kInputs);
     const std::vector<float> x = random.values(kRows * kInputs);
     std::vector<float> dots(kRows * kOutputs), matrices(kRows * kOutputs);
-    force_isa("neon");
-    cpu::linear(queue, dots.data(), x.data(), kRows, w.matrix());
     force_isa("neon-i8mm");
     cpu::linear(queue, matrices.data(), x.data(), kRows, w.matrix());
-    EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs)) << dtype_name(dtype);
+    for (const char* isa : {"neon", "neon-dot"}) {
+      force_isa(isa);
+      cpu::linear(queue, dots.data(), x.data(), kRows, w.matrix());
+      EXPECT_TRUE(same_bits(dots.data(), matrices.data(), kRows * kOutputs))
+          << isa << ", " << dtype_name(dtype);
+    }
   }
   force_isa(runnable_isas().front());
 }

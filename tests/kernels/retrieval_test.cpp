@@ -208,6 +208,27 @@ TEST_P(RetrievalTest, FastScoresOfSmallKeysAreNear) {
   expect_small_scores(queue, 4e-6);
 }
 
+// Dot products and matrix instructions give the same scores: who asks a memory on a machine with either gets
+// the same chunks.
+TEST(SmallKeys, DotProductsGiveTheBitsOfMatrixInstructions) {
+  const std::vector<std::string_view> names = runnable_isas();
+  if (std::ranges::find(names, "neon-i8mm") == names.end()) GTEST_SKIP() << "this machine has no i8mm";
+  ThreadPool pool(1);
+  Queue queue(pool, Numerics::fast);
+  for (const std::int64_t T : {1, 2, 3, 17, 32, 64, 65, 130})
+    for (const auto& [n, d_r] : {std::pair{1, 64}, {2, 16}, {5, 5}, {31, 64}, {33, 72}, {100, 256}}) {
+      const SmallOperands o(T, n, d_r, 2.0f);
+      std::vector<float> dots(static_cast<std::size_t>(n)), matrices(dots);
+      for (auto* scores : {&dots, &matrices}) {
+        force_isa(scores == &dots ? "neon-dot" : "neon-i8mm");
+        retrieval_scores(queue, floats(*scores, {n}), floats(o.q, {T, d_r}),
+                         key_tensor(o.keys.data(), DType::i8, n, d_r));
+      }
+      EXPECT_TRUE(same_bits(dots.data(), matrices.data(), n)) << T << " queries, " << n << " keys of " << d_r;
+    }
+  force_isa(names.front());
+}
+
 // A sum that leaves what a float holds whole would show here: all codes are 127.
 TEST_P(RetrievalTest, LargestSumsOfSmallKeys) {
   constexpr std::int64_t T = 3, n = 3, d_r = 256;

@@ -1,4 +1,5 @@
 #include "mplus/kernels/cpu/kernels.h"
+#include "mplus/kernels/cpu/retrieval_dot.h"
 #include "mplus/kernels/cpu/tile.h"
 
 namespace mplus::kernels::MPLUS_ISA {
@@ -37,6 +38,8 @@ extern const Table kTable = {
     .small = {packed_queries_i8_size, pack_queries_i8, score_i8_scratch, score_keys_i8},
 #if defined(MPLUS_MATRIX_I8)
     .small_fast = {packed_queries_matrix_size, pack_queries_matrix, score_matrix_scratch, score_keys_matrix},
+#elif defined(MPLUS_RETRIEVAL_DOT)
+    .small_fast = {packed_queries_dot_size, pack_queries_dot, score_dot_scratch, score_keys_dot},
 #endif
     .rms_norm_row = rms_norm_row,
     .swiglu = swiglu,
