@@ -273,9 +273,15 @@ void save_published(const Weights& w, const memory::Memory* memory, const fs::pa
   });
 }
 
-void convert_delta(const fs::path& from, const fs::path& to, DType dtype, const LayerSet& layers) {
+void convert_delta(const fs::path& from, const fs::path& to, DType dtype, const LayerSet& layers,
+                   std::optional<std::int64_t> rows) {
   const io::Safetensors file = io::Safetensors::open(from);
-  const KeptLayers kept(file, io::delta_config(file).layers, layers);
+  const io::MemoryConfig config = io::delta_config(file);
+  if (rows && (*rows < 1 || *rows > config.K))
+    fail(ErrorCode::invalid_argument,
+         "{}: a write of it leaves {} rows in a layer; fewer can be kept, got {}", from.string(), config.K,
+         *rows);
+  const KeptLayers kept(file, config.layers, layers);
   TensorOutput out(dtype);
   for (const auto& [name, tensor] : file.tensors()) {
     const bool scale = name.ends_with("_scale") && file.find(name.substr(0, name.size() - 6));
@@ -301,6 +307,7 @@ void convert_delta(const fs::path& from, const fs::path& to, DType dtype, const 
   io::StringMap metadata = file.metadata();
   if (dtype != DType::i8) metadata.erase("quantisation");
   if (!kept.set().is_all()) metadata["memory_layers"] = kept.set().text();
+  if (rows) metadata["K"] = std::to_string(*rows);
   out.write(to, metadata);
 }
 

@@ -23,8 +23,9 @@ void save_published(const Weights& weights, const memory::Memory* memory, const 
                     std::optional<DType> dtype = {});
 
 // A delta file in another element type. Metadata and vectors stay as they are. Of its memories those of
-// `layers` are kept: what it read in the others it misses until it is trained again.
+// `layers` are kept, and of a write the last `rows` in each: what it read in the others it misses until it is
+// trained again.
 void convert_delta(const std::filesystem::path& from, const std::filesystem::path& to, DType dtype,
-                   const LayerSet& layers = {});
+                   const LayerSet& layers = {}, std::optional<std::int64_t> rows = {});
 
 }  // namespace mplus::model

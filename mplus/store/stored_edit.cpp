@@ -89,6 +89,7 @@ engine::Steps<> StoredSession::undo_from_the_start(std::vector<std::int64_t> und
 void StoredSession::commit_remade(Remade remade) {
   position_ = journal_.last_number() + 1;
   position_token_ = 0;
+  merge_.reset();  // what was forgotten may be in it
   NewState fresh = write_state_files();
   Database& database = store_->database();
   Transaction transaction(database);

@@ -48,6 +48,7 @@ void StoredSession::load(Replay how) { alone(load_steps(std::move(how))); }
 
 engine::Steps<> StoredSession::load_steps(Replay how) {
   broken_ = true;
+  merge_.reset();
   open_document_.reset();
   continued_.reset();
   renewed_.clear();
@@ -69,8 +70,10 @@ engine::Steps<> StoredSession::load_steps(Replay how) {
     alone(replay_events(events, how));
   }
   say_what_is_damaged(mark);
-  if (lock_) listen();
   broken_ = false;
+  if (!lock_) co_return;
+  look_for_merges();
+  listen();
 }
 
 std::optional<StateRow> StoredSession::pinned_state() const {

@@ -79,6 +79,7 @@ void StoredSession::close() {
   const bool worth_it = lock_ && session_ && !broken_ &&
                         (session_->memory().updates() != state_updates_ || turns_since_state_ > 0);
   if (worth_it) save_state();
+  merge_.reset();
   if (lock_ && options_.batch) store_->wipe_log();  // brings the last commits to the disk
 }
 
@@ -178,7 +179,11 @@ void StoredSession::take(const engine::Event& event) {
   words_->stands_at(position());
   transaction.commit();
   store_->mark(info_.id, !options_.batch);
-  if (session_->memory().updates() - state_updates_ < options_.state_every) return;
+  const std::int64_t updates = session_->memory().updates() - state_updates_;
+  if (updates < options_.state_every) {
+    if (updates > 0) begin_merging();  // there will be a state
+    return;
+  }
   try {
     save_state();
   } catch (const Error& error) {  // the journal has it; the next state may succeed
@@ -258,6 +263,9 @@ engine::RememberResult StoredSession::remember(const engine::Document& document,
 }
 
 StoredSession::DocumentBegun StoredSession::begin_document(const engine::Document& document) {
+  constexpr std::int64_t kTokenBytes = 4;
+  const std::int64_t tokens = std::ssize(document.ids) + std::ssize(document.text) / kTokenBytes;
+  if (tokens >= engine_->layout().K) begin_merging();  // it will be written, and a state follow
   DocumentBegun begun{document, position_, position_token_};
   if (const DocumentState known = this->document(document); known.source && !known.complete) {
     begun.rest.first_token = known.token_end;

@@ -23,6 +23,7 @@
 #include "mplus/core/file_lock.h"
 #include "mplus/engine/run/runner.h"
 #include "mplus/engine/session.h"
+#include "mplus/store/segment_merge.h"
 #include "mplus/store/store.h"
 #include "mplus/store/words/text_index.h"
 
@@ -228,7 +229,11 @@ class StoredSession {
   };
   NewState write_state_files();
   std::vector<NewState::Use> write_segments();
-  std::size_t with_small_neighbours(std::size_t first, std::size_t end) const;
+  // Small segments are merged beside what the session does, and used from the next state on.
+  void look_for_merges();
+  void begin_merging();
+  SavedSegments take_merged();
+  std::size_t saved_segments() const;
   void insert_state(NewState& fresh, bool pinned);  // inside a transaction
   void finish_state(const NewState& fresh);
   void drop_old_states();
@@ -265,6 +270,8 @@ class StoredSession {
   std::optional<std::int64_t> open_document_;  // the event of the document that is being taken in
   std::optional<std::int64_t> continued_;      // the source of the document that goes on
   std::int64_t state_position_ = -1, state_updates_ = 0, turns_since_state_ = 0;  // of the newest state
+  bool merge_is_due_ = false;                                                     // of segments in files
+  std::unique_ptr<SegmentMerge> merge_;                                           // under way
   std::int64_t replayed_events_ = 0;
   std::unique_ptr<TextIndex> words_;      // in the store: events keep it in step
   std::unique_ptr<TextIndex> own_words_;  // in this process: of a reader that the store's has left behind

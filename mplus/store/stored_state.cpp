@@ -1,6 +1,9 @@
 // States of a session: which files they are made of, when they are saved, how long they are kept.
 #include <algorithm>
 #include <random>
+#include <span>
+#include <system_error>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
@@ -11,18 +14,11 @@ namespace mplus::store {
 namespace {
 
 constexpr int kMostStates = 2;
-// The state before still uses what was merged, so for a while rows are there twice: at most one in so many,
-// or twice those of an update.
-constexpr std::int64_t kMergedShare = 24;
 
 std::string new_file_name(std::int64_t session) {
   std::random_device random;  // names are never used twice, also not by processes that died
   const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
   return fmt::format("{}-{:016x}.safetensors", session, number);
-}
-
-std::int64_t most_rows(const memory::SegmentUse& use) {
-  return *std::max_element(use.used.begin(), use.used.end());
 }
 
 }  // namespace
@@ -37,39 +33,66 @@ void check_state_row(const StateRow& row, const std::filesystem::path& path) {
          row.header, found);
 }
 
-// Small segments in files, which short sessions leave, are written again together with what comes behind
-// them, while that is not much more work than writing the new rows, each row a few times at most, and a small
-// part of all rows: a session that was written in many pieces is hardly larger than one written at once.
-std::size_t StoredSession::with_small_neighbours(std::size_t first, std::size_t end) const {
-  const auto& segments = session_->memory().long_term().segments();
-  std::int64_t rows = 0, all = 0;
-  for (std::size_t s = first; s < end; ++s) rows += most_rows(segments[s]);
-  for (const memory::SegmentUse& use : segments) all += most_rows(use);
-  const std::int64_t most = std::min(kSegmentRows, std::max(2 * engine_->layout().K, all / kMergedShare));
-  while (first > 0) {
-    const std::int64_t before = most_rows(segments[first - 1]);
-    if (before > 2 * rows || before + rows > most) break;
-    if (segments[first - 1].segment->format() != segments[end - 1].segment->format()) break;
-    rows += before;
-    --first;
+// A session that was written in many pieces is hardly larger than one written at once: its small segments are
+// put together while it goes on.
+void StoredSession::begin_merging() {
+  if (!merge_is_due_ || merge_) return;
+  merge_is_due_ = false;
+  const memory::LongTermStore& store = session_->memory().long_term();
+  const auto saved = std::span(store.segments()).first(saved_segments());
+  const auto run = worth_merging(saved, engine_->layout().K);
+  if (!run) return;
+  try {
+    merge_ = std::make_unique<SegmentMerge>(store, engine_->layout(), *run,
+                                            store_->segment_path(new_file_name(info_.id)));
+  } catch (const std::system_error&) {  // no thread was to be had; another time
   }
-  return first;
+}
+
+// How many of the first segments stand in files.
+std::size_t StoredSession::saved_segments() const {
+  const auto& segments = session_->memory().long_term().segments();
+  const auto end = std::find_if(segments.begin(), segments.end(), [&](const memory::SegmentUse& use) {
+    return saved_.count(use.segment) == 0;
+  });
+  return static_cast<std::size_t>(end - segments.begin());
+}
+
+void StoredSession::look_for_merges() {
+  const auto saved = std::span(session_->memory().long_term().segments()).first(saved_segments());
+  merge_is_due_ = worth_merging(saved, engine_->layout().K).has_value();
+}
+
+// What a merge has written takes the place of its segments.
+StoredSession::SavedSegments StoredSession::take_merged() {
+  SavedSegments written;
+  if (const auto merge = std::exchange(merge_, nullptr)) {
+    if (auto merged = merge->take(session_->memory().long_term())) {
+      written.emplace(merged->by.segment, SegmentRow{0, merged->file});
+      std::vector<memory::LongTermStore::Replacement> by;
+      by.push_back(std::move(merged->by));
+      session_->replace_segments(merged->place.first, merged->place.count, std::move(by));
+    }
+  }
+  return written;
 }
 
 std::vector<StoredSession::NewState::Use> StoredSession::write_segments() {
   const memory::Layout& layout = engine_->layout();
-  SavedSegments written;
+  SavedSegments written = take_merged();
   const auto& segments = session_->memory().long_term().segments();
+  const auto in_file = [&](std::size_t s) {
+    return saved_.count(segments[s].segment) + written.count(segments[s].segment) > 0;
+  };
   for (std::size_t end = segments.size(); end > 0;) {  // runs of segments that no file holds, the last first
-    if (saved_.count(segments[end - 1].segment) > 0) {
+    if (in_file(end - 1)) {
       --end;
       continue;
     }
     std::size_t first = end - 1;
-    while (first > 0 && saved_.count(segments[first - 1].segment) == 0 &&
+    while (first > 0 && !in_file(first - 1) &&
            segments[first - 1].segment->format() == segments[end - 1].segment->format())
       --first;
-    first = with_small_neighbours(first, end);
     std::vector<memory::LongTermStore::Replacement> by;
     for (std::int64_t begin = 0;; begin += kSegmentRows) {
       const auto rows =
@@ -152,6 +175,7 @@ void StoredSession::finish_state(const NewState& fresh) {
   state_position_ = position_;
   state_updates_ = session_->memory().updates();
   turns_since_state_ = 0;
+  look_for_merges();
   store_->remove_unnamed(fresh.before);
   store_->remove_loose_files(info_.id);
 }

@@ -97,6 +97,18 @@ class Deltas(ProgramTest):
         self.report("convert", "wide2", "small2", "--to", "delta", "--dtype", "int8")
         self.assertEqual((self.folder / "small").read_bytes(), (self.folder / "small2").read_bytes())
 
+    def test_a_write_leaves_fewer_rows(self):
+        convert = ("convert", self.SHIPPED, "few", "--to", "delta", "--dtype", "int8", "--rows")
+        self.report(*convert, "64")
+        before, metadata = read_safetensors(self.SHIPPED)
+        after, few = read_safetensors(self.folder / "few")
+        self.assertEqual(few, metadata | {"K": "64"})
+        self.assertEqual({n: t for n, t in after.items() if not n.endswith("_scale")},
+                         {n: t for n, t in before.items() if not n.endswith("_scale")})
+        for rows in ("0", "129"):
+            self.assertIn("128 rows", self.error(*convert[:2], "x", *convert[3:], rows))
+        self.assertIn("--to delta", self.error("convert", MODEL, "x", "--to", "base", "--rows", "1", expect=2))
+
     def test_some_layers_keep_their_memory(self):
         convert = ("convert", self.SHIPPED, "some", "--to", "delta", "--dtype", "int8", "--layers")
         self.report(*convert, "4,20-29")

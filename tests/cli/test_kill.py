@@ -114,6 +114,41 @@ class Faults(SessionTest):
                     self.assertEqual(self.files(), named)
         print(f"{kills} kills", flush=True)
 
+    def test_killed_while_segments_are_merged(self):
+        """A session of many short visits: its small segments are merged by a thread beside the next visit."""
+        for i in range(14):
+            self.remember(self.file(f"visit{i}.txt", story(40, 40 + i)), "--flush")
+        before_copy = self.keep("before")
+        before = self.segments()
+        command = ("remember", self.file("next visit.txt", story(60, 60)), "--flush", *self.model)
+        code, _, operations = self.run_with("", *command)
+        self.assertEqual(code, 0)
+        self.assertLess(len(self.newest_segments()), len(before) + 1, "nothing was merged")
+        after = self.sessions()
+        chance = random.Random(13)
+        moments = sorted(chance.sample(range(1, operations + 1), min(operations, max(12, KILLS // 5))))
+        for moment in moments:
+            with self.subTest(operation=moment, of=operations):
+                self.restore(before_copy)
+                code, _, _ = self.run_with(f"kill:{moment}", *command)
+                self.assertEqual(code, -9)
+                self.sessions()  # sound for readers as it lies there
+                self.run_program(*command)
+                self.assertEqual(self.sessions(), after)
+                self.remember(self.file("last.txt", story(30, 77)), "--flush")
+                self.assertEqual(self.files(), self.named_files())
+        print(f"{len(moments)} kills beside a merge", flush=True)
+
+    def segments(self):
+        return {p.name for p in (self.home / "segments").iterdir()}
+
+    def newest_segments(self):
+        import sqlite3
+        database = sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True)
+        rows = database.execute("SELECT segment FROM state_segments WHERE state = (SELECT max(id) FROM states)").fetchall()
+        database.close()
+        return rows
+
     def named_files(self):
         import sqlite3
         database = sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True)

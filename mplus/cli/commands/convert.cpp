@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 struct ConvertOptions {
   std::string source, target, to, dtype, delta, memory, layers = "all";
+  std::optional<std::int64_t> rows;
   bool force = false, json = false;
 };
 
@@ -140,7 +141,7 @@ Outcome to_delta(const ConvertOptions& options) {
     if (!layers)
       throw UsageError(fmt::format("convert: --layers: expected layers such as 4-11,20, found {}",
                                    printable(options.layers)));
-    model::convert_delta(options.source, target.path(), *dtype, *layers);
+    model::convert_delta(options.source, target.path(), *dtype, *layers, options.rows);
   }
   target.commit();
   return {{"delta", options.target}};
@@ -158,6 +159,8 @@ int convert(const ConvertOptions& options) {
   std::error_code ignored;
   if (options.layers != "all" && (options.to != "delta" || fs::is_directory(options.source, ignored)))
     throw UsageError("convert: --layers goes with --to delta and a delta file");
+  if (options.rows && (options.to != "delta" || fs::is_directory(options.source, ignored)))
+    throw UsageError("convert: --rows goes with --to delta and a delta file");
   if (options.to != "delta" && options.to != "memory") refuse_existing_folder(options.target);
   const Outcome outcome = options.to == "published"        ? to_published(options)
                           : options.to == "base"           ? to_base(options)
@@ -201,6 +204,10 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->add_option("--layers", options->layers,
                    "with --to delta, of a delta: keep the memory of these layers only, such as 14-29")
       ->type_name("SET");
+  command
+      ->add_option("--rows", options->rows,
+                   "with --to delta, of a delta: a write leaves this many rows in a layer, fewer than so far")
+      ->type_name("K");
   add_force_option(*command, options->force);
   add_json_option(*command, options->json);
   command->footer(

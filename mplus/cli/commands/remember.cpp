@@ -41,11 +41,18 @@ struct Task {
   std::int64_t tokens = 0;
 };
 
-// What a number of tokens adds to a memory: every write leaves K rows in every layer that keeps a memory.
-double cost_bytes(const engine::Session& session, std::int64_t tokens) {
+// What documents add to a memory: every write leaves K rows in every layer that keeps a memory. Documents are
+// cut each for itself, but those under K tokens wait for one another.
+double cost_bytes(const engine::Session& session, const std::vector<const Task*>& tasks) {
   const memory::Layout& layout = session.memory().layout();
-  const engine::Engine& engine = session.engine();
-  const auto writes = engine::cut_text(tokens, engine.chunk_tokens(), layout.K).size();
+  const std::int64_t C = session.engine().chunk_tokens();
+  std::size_t writes = 0;
+  std::int64_t waiting = 0;
+  for (const Task* task : tasks) {
+    if (task->tokens < layout.K) waiting += task->tokens;
+    else writes += engine::cut_text(task->tokens, C, layout.K).size();
+  }
+  writes += engine::cut_text(waiting, C, layout.K).size();
   return static_cast<double>(writes) * static_cast<double>(layout.K * layout.remembering_layers()) *
          static_cast<double>(layout.row_cost_bytes(layout.long_term));
 }
@@ -107,7 +114,7 @@ class Remembering {
            plural(static_cast<std::int64_t>(skipped_.size()), "document"),
            skipped_.size() == 1 ? "it was" : "they were");
     note("{}, {}: about {} of memory\n", plural(static_cast<std::int64_t>(tasks.size()), "document"),
-         plural(total, "token"), size_text(cost_bytes(session, total)));
+         plural(total, "token"), size_text(cost_bytes(session, tasks)));
     for (const Task* task : tasks)
       for (std::int64_t s = 0; s < session.record().sources(); ++s) {
         const engine::Source& source = session.record().source(s);
