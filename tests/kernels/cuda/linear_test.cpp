@@ -353,7 +353,7 @@ TEST_P(CudaAdapted, FewGatedProductsHaveTheBitsOfTheirParts) {
       Random random(static_cast<std::uint64_t>(T));
       const Projection gate = projection(random, 96, rank, false), up = projection(random, 96, rank, false);
       const Tensor x = put(random.values(T * kInputs), {T, kInputs});
-      const auto outputs = [&] {
+      const auto outputs = [&, T = T] {
         return std::array{output(gate, room(DType::f32, {T, 96})), output(up, room(DType::f32, {T, 96}))};
       };
       const auto parts = outputs(), gated = outputs();

@@ -110,7 +110,7 @@ TEST_P(CudaPacked, AdaptedProductsAreThoseOfTheirParts) {
     const Packed base[] = {packed(random, outputs, inputs), packed(random, outputs, inputs)};
     std::vector<float> a = random.values(rank * inputs), b = random.values(outputs * rank);
     const Matrix inner = weights(a, DType::f16, rank, inputs), outer = weights(b, DType::f16, outputs, rank);
-    const auto output = [&](std::size_t i) {
+    const auto output = [&, T = T](std::size_t i) {
       return AdaptedOutput{room(DType::f32, {T, outputs}),
                            &base[i].matrix,
                            {inner, outer, 0.5f, room(DType::f32, {T, rank})},
