@@ -173,6 +173,14 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       {"names", "none"})
       ->group(group);
   command
+      .add_option(
+          "--hops", options.hops,
+          "2: a name in the passage found may lead on to a second passage, and both are read together, "
+          "where one alone does not answer; 1: it does not; default: as the delta says, else 2")
+      ->group(group)
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, kMostHops).description(""));
+  command
       .add_option("--recall-chunks", options.recall_chunks,
                   "with --recall oracle: the writes to recall first, by number")
       ->group(group)
@@ -271,6 +279,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
   options.recall.read_over = read_over_from_name(memory.read_over);
   options.recall.search = search_from_name(memory.search);
   options.recall.evidence = evidence_from_name(memory.evidence);
+  options.recall.hops = memory.hops;
   options.recall.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;
   options.recall_seed = seed;

@@ -74,6 +74,9 @@ RecallPolicy resolved(RecallPolicy policy, const RecallRequest& request) {
   policy.over_everything = request.over_everything.value_or(policy.over_everything);
   policy.margin = request.margin.value_or(policy.margin);
   policy.evidence = request.evidence.value_or(policy.evidence);
+  policy.hops = request.hops.value_or(policy.hops);
+  if (policy.hops < 1 || policy.hops > kMostHops)
+    fail(ErrorCode::invalid_argument, "hops: expected 1 or {}, got {}", kMostHops, policy.hops);
   policy.search.search = request.search.value_or(policy.search.search);
   if (!policy.over_everything) policy.read_over = ReadOver::everything;
   policy.read_over = request.read_over.value_or(policy.read_over);

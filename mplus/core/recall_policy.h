@@ -85,7 +85,11 @@ struct RecallPolicy {
   double lag = 0;              // nats more for an answer, a standard deviation behind the best
   std::string no_answer = {};  // what the model says where nothing it sees answers
   EvidenceRule evidence = EvidenceRule::names;  // where there is a no_answer, and the text is known
+  // 2: what a passage names beside what the question names may lead on to a second one, and both are read
+  // together. Where evidence is looked at; 1: passages are read by themselves.
+  std::int64_t hops = 2;
 };
+inline constexpr std::int64_t kMostHops = 2;
 
 // What a request asks for; unset: as the policy has it.
 struct RecallRequest {
@@ -96,6 +100,7 @@ struct RecallRequest {
   std::optional<ReadOver> read_over;  // unset where short-term rows do not take part: everything
   std::optional<Search> search;
   std::optional<EvidenceRule> evidence;
+  std::optional<std::int64_t> hops;
 };
 
 // Throws where the two do not fit together.

@@ -31,7 +31,6 @@ namespace {
 // The options with the prior that the text's own words give.
 GenerateOptions with_words(GenerateOptions options, std::string_view text) {
   if (!options.prior && options.words) options.prior = options.words(text);
-  options.words = nullptr;
   return options;
 }
 

@@ -90,7 +90,7 @@ class Answers(TinyModelTest):
         self.assertNotEqual(seen, alone)
         self.assertIn("recall over everything", self.error("ask", "Where?", "--memory", memory, "--recall-over", "long-term",
                                                            "--read-over", "recalled", *self.model))
-        for options in (("--read-over", "nothing"), ("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing")):
+        for options in (("--read-over", "nothing"), ("--recall-margin", "-1"), ("--recall-margin", "x"), ("--recall-over", "nothing"), ("--hops", "0"), ("--hops", "3")):
             self.assertIn(options[0], self.error("ask", "Where?", "--memory", memory, *options, *self.model, expect=2))
 
     def test_chunks_may_be_read_in_turn(self):

@@ -30,12 +30,14 @@ TEST(RecallPolicy, ARequestSaysWhatDiffers) {
   EXPECT_EQ(same.margin, 1.5);
   EXPECT_EQ(same.read_over, ReadOver::attempts);
   EXPECT_EQ(same.evidence, EvidenceRule::names);
+  EXPECT_EQ(same.hops, 2);
   RecallRequest request;
   request.rule = RecallRule::hybrid;
   request.margin = 0.5;
   request.words_weight = 2;
   request.search = Search::exact;
   request.evidence = EvidenceRule::none;
+  request.hops = 1;
   request.read_over = ReadOver::recalled;
   const RecallPolicy other = resolved(delta, request);
   EXPECT_EQ(other.rule, RecallRule::hybrid);
@@ -45,6 +47,11 @@ TEST(RecallPolicy, ARequestSaysWhatDiffers) {
   EXPECT_EQ(other.read_over, ReadOver::recalled);
   EXPECT_EQ(other.attempts, 4);
   EXPECT_EQ(other.evidence, EvidenceRule::none);
+  EXPECT_EQ(other.hops, 1);
+  for (const std::int64_t hops : {std::int64_t{0}, kMostHops + 1}) {
+    request.hops = hops;
+    EXPECT_THROW(resolved(delta, request), Error);
+  }
 }
 
 TEST(RecallPolicy, WithoutShortTermRowsEverythingIsRead) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <set>
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
@@ -120,6 +122,82 @@ TEST_F(DefaultModel, OfTwoPassagesTheNewerOneIsReadAgain) {
   const Answer answer = session.ask("What is the code of the Tavora gate?", options);
   EXPECT_EQ(answer.reread, std::vector<std::int64_t>{2});
   EXPECT_NE(answer.text.find("9876"), std::string::npos) << answer.text;
+}
+
+// As a full-text index would: how many of the words a chunk says.
+std::function<memory::Prior(std::string_view)> words_of(const Session& session) {
+  return [&session](std::string_view question) -> memory::Prior {
+    std::vector<std::string> wanted;
+    for (std::size_t at = 0; at < question.size();) {
+      const std::size_t end = std::min(question.find_first_of(" ?'", at), question.size());
+      if (end - at > 3) wanted.emplace_back(question.substr(at, end - at));
+      at = end + 1;
+    }
+    return [&session, wanted](std::int64_t chunk) {
+      std::string text;
+      for (const Span& span : session.record().spans(chunk)) text += session.record().text(span);
+      return static_cast<double>(std::count_if(wanted.begin(), wanted.end(), [&](const std::string& word) {
+        return text.find(word) != std::string::npos;
+      }));
+    };
+  };
+}
+
+constexpr const char* kLead = "What is the profession of Marit Sund's landlord?";
+
+// The two facts of kLead in chunks of their own, behind others.
+void tell_in_two_chunks(Session& session) {
+  ASSERT_EQ(
+      session.remember(std::string(kFacts) + "Marit Sund's landlord is Otto Brandis.\n", "a.txt").updates, 1);
+  ASSERT_EQ(
+      session.remember(std::string(kFacts) + "Otto Brandis is a locksmith by profession.\n", "b.txt").updates,
+      1);
+}
+
+TEST_F(DefaultModel, TwoPassagesAnswerTogether) {
+  Session session(*engine_);
+  tell_in_two_chunks(session);
+  GenerateOptions options;
+  options.max_tokens = 12;
+  options.why = true;
+  options.words = words_of(session);
+  options.recall.hops = 1;
+  const Answer one = session.ask(kLead, options);
+  EXPECT_TRUE(one.asked_on.empty());
+  options.recall.hops.reset();
+  std::string shown;
+  options.on_text = [&](std::string_view piece) {
+    shown += piece;
+    return true;
+  };
+  const Answer both = session.ask(kLead, options);
+  EXPECT_EQ(both.asked_on, "What is the profession of Otto Brandis?");
+  EXPECT_NE(both.text.find("locksmith"), std::string::npos) << both.text;
+  EXPECT_EQ(shown, both.text);
+  std::set<std::int64_t> read;
+  for (const WhyChunk& chunk : both.why)
+    if (chunk.rows_recalled + chunk.rows_short_term > 0 && !chunk.passed) read.insert(chunk.chunk);
+  EXPECT_EQ(read, (std::set<std::int64_t>{0, 1}));
+  // Who the landlord is, is asked of one passage, as ever.
+  EXPECT_TRUE(session.ask("Who is Marit Sund's landlord?", options).asked_on.empty());
+}
+
+TEST_F(DefaultModel, ATurnOverTwoPassagesIsReplayedAsItWas) {
+  Session session(*engine_), again(*engine_);
+  for (Session* s : {&session, &again}) tell_in_two_chunks(*s);
+  GenerateOptions options;
+  options.max_tokens = 12;
+  options.words = words_of(session);
+  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
+  const Answer said = session.say(kLead, options);
+  session.set_event_sink({});
+  EXPECT_FALSE(said.asked_on.empty()) << said.text;
+  ASSERT_EQ(session.window().size(), again.window().size());
+  for (std::size_t i = 0; i < session.window().size(); ++i)
+    EXPECT_EQ(session.window()[i].id, again.window()[i].id);
+  options.words = nullptr;
+  EXPECT_EQ(session.fork().say("And who is my brother?", options).tokens,
+            again.fork().say("And who is my brother?", options).tokens);
 }
 
 TEST_F(DefaultModel, TextThatWaitsIsTheNewest) {

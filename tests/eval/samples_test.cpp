@@ -66,5 +66,20 @@ TEST(TwiceTold, HasBothTellings) {
   EXPECT_EQ(told.at(0).second, "x is 2");
 }
 
+TEST(Samples, AChainIsTwoTextsOfWhichOneMayBeLeftOut) {
+  const TemporaryFolder folder;
+  const std::string rest = ",\"question\":\"q?\",\"answers\":[\"v\"]}\n";
+  const auto chains = read_chains(folder.write(
+      "c.jsonl", "{\"told\":[\"a is b\",\"b is v\"]" + rest + "{\"told\":[null,\"b is v\"]" + rest));
+  ASSERT_EQ(chains.size(), 2u);
+  EXPECT_EQ(chains[0].told, (std::array<std::string, 2>{"a is b", "b is v"}));
+  EXPECT_EQ(chains[1].told, (std::array<std::string, 2>{"", "b is v"}));
+  EXPECT_EQ(chains[1].question.answers, (std::vector<std::string>{"v"}));
+  for (const char* told : {"[null,null]", "[\"a\"]", "[\"a\",1]", "\"a\""}) {
+    const auto file = folder.write("bad.jsonl", std::string("{\"told\":") + told + rest);
+    expect_error(ErrorCode::corrupt, {"bad.jsonl", "told"}, [&] { read_chains(file); });
+  }
+}
+
 }  // namespace
 }  // namespace mplus::eval

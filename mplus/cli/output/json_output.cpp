@@ -28,6 +28,7 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
     json["refuted"].push_back({{"chunk", refuted.chunk ? Json(*refuted.chunk) : Json()},
                                {"said", refuted.said},
                                {"names", refuted.names}});
+  json["asked_on"] = answer.asked_on.empty() ? Json() : Json(answer.asked_on);
   json["waiting"] = spans_json(answer.waiting, record);
   if (with_why) json["why"] = why_json(answer.why, record);
   return json;

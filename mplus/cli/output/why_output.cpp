@@ -110,6 +110,7 @@ std::string why_text(const engine::Answer& answer, const engine::Record& record,
   }
   for (const engine::Refuted& refuted : answer.refuted)
     if (!refuted.chunk) text += fmt::format("  Of all that was read: {}\n", refuted_text(refuted));
+  if (!answer.asked_on.empty()) text += fmt::format("  One passage led on to another: {}\n", answer.asked_on);
   return text;
 }
 

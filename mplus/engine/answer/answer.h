@@ -84,6 +84,8 @@ struct Answer {
   // Chunks that were read before, one at a time, and gave no answer.
   std::vector<std::int64_t> passed;
   std::vector<Refuted> refuted;
+  // Asked of what a passage names, where that led on to another (RecallPolicy::hops); its answer is this one.
+  std::string asked_on;
   // Text not written yet that gave the answer, read before any chunk; empty where memory was read.
   std::vector<Span> waiting;
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to

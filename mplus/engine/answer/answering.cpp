@@ -89,18 +89,18 @@ Steps<Answer> Answering::run() {
   if (rereads) co_await put_reread();
   answer_.prompt_tokens = std::ssize(unread_);
   const std::int64_t expected = told_ ? std::ssize(told_->answer_ids) : options_.max_tokens;
-  const std::int64_t asked = session_.window_size();
   for (;; began = Clock::now()) {
     const std::int64_t room = std::min(expected, engine_.window_tokens());
-    co_await reading_.prefill(prompt(), room, answer_.prompt_tokens - 1, keep_logits_);
+    const std::int64_t asked = session_.window_size();
+    co_await reading_.prefill(prompt(), room, std::ssize(unread_) - 1, keep_logits_);
     note_read();
     const auto decoding = Clock::now();
     answer_.prefill_seconds += std::chrono::duration<double>(decoding - began).count();
     const bool answered = co_await attempt();
     answer_.decode_seconds += seconds_since(decoding);
     if (answered) break;
-    pass_over(chunk_seen());
     session_.window_.erase(session_.window_.begin() + asked, session_.window_.end());
+    co_await pass_over(chunk_seen());
   }
   if (told_anew_ && !no_answer_ && chunk_seen()) std::erase(answer_.passed, *chunk_seen());  // read again
   answer_.recall = reading_.policy().rule;
@@ -147,6 +147,8 @@ Steps<bool> Answering::attempt() {
   if (told_) {
     co_await take_tokens(told_->answer_ids, told_->answer_read);
     answer_.text = told_->answer;
+  } else if (say_next_) {
+    co_await say_again(*say_next_);
   } else if (no_answer_) {
     co_await say_no_answer();
   } else if (choice_ && reading_.behind() && !choice_->settle(next_, *reading_.behind()) &&
@@ -167,15 +169,17 @@ Steps<bool> Answering::attempt() {
 
 // Chunks are tried one after another, and this one says nothing: as if it had not been read. The last one is
 // read once more, to say that there is no answer.
-void Answering::pass_over(std::optional<std::int64_t> chunk) {
-  if (reading_.has_next()) {
+Steps<> Answering::pass_over(std::optional<std::int64_t> chunk) {
+  session_.rows_.truncate(already_read_);
+  if ((doubted_ || !reading_.has_next()) && may_hop()) {
+    co_await begin_hop();
+  } else if (reading_.has_next()) {
     if (chunk) answer_.passed.push_back(*chunk);
     reading_.next();
   } else {
     no_answer_ = true;
     reading_.again();
   }
-  session_.rows_.truncate(already_read_);
   answer_.tokens.clear();
   answer_.chances.clear();
   answer_.read_tokens = 0;
@@ -240,7 +244,7 @@ AnswerText::Refutes Answering::refutes() {
   return [this, read = passage()](std::string_view said) {
     const bool against = evidence_->speaks_against(said, read);
     if (against) answer_.refuted.push_back({chunk_seen(), std::string(said), evidence_->names()});
-    return against || is_told_anew(said);
+    return against || is_told_anew(said) || doubts(said, read);
   };
 }
 

@@ -12,6 +12,7 @@
 #include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/attempt_choice.h"
 #include "mplus/engine/answer/evidence.h"
+#include "mplus/engine/answer/hop.h"
 #include "mplus/engine/answer/reading.h"
 #include "mplus/engine/session.h"
 
@@ -34,7 +35,7 @@ class Answering {
   Prompt prompt() const;
   Steps<> put_reread();   // in front of the question
   Steps<bool> attempt();  // false: no answer, on to the next
-  void pass_over(std::optional<std::int64_t> chunk);
+  Steps<> pass_over(std::optional<std::int64_t> chunk);
   void note_read();
 
   std::optional<std::int64_t> chunk_seen() const;  // where one was read
@@ -43,6 +44,23 @@ class Answering {
   SpeaksFor speaks_for() const;
   AnswerText::Refutes refutes();
   bool is_told_anew(std::string_view said);  // then that is read next
+
+  // A second hop (hop.h), between what one passage at a time says and the answer: answering_hop.cpp.
+  enum class HopStage { before, done };
+  struct Said {
+    std::vector<io::TokenId> tokens;
+    std::int64_t read = 0;  // of them
+    StopReason reason = StopReason::max_tokens;
+  };
+  bool may_hop();  // and leads somewhere
+  Hop::Passages hop_passages() const;
+  Steps<> begin_hop();  // the next attempt reads both passages
+  Steps<std::optional<Said>> ask_on();
+  void give_up_hop();  // the next gives what was said before
+  bool none_is_none() { return reading_.has_next() || may_hop(); }
+  bool doubts(std::string_view said, const Passage& read);
+  Steps<> say_again(const Said& said);
+
   // False: it says that there is no answer, something refuted by the passage, or nothing that stands in
   // `quotes`, if that is not empty.
   Steps<bool> generate_tokens(std::string quotes);
@@ -68,6 +86,12 @@ class Answering {
   std::optional<Evidence> evidence_;
   bool told_anew_ = false;
   bool no_answer_ = false;  // is all that is left to say
+  HopStage hop_stage_ = HopStage::before;
+  std::optional<Hop> hop_;
+  std::optional<Link> link_;
+  bool doubted_ = false;             // what was said last, in favour of the link
+  std::optional<Said> said_before_;  // the hop
+  std::optional<Said> say_next_;     // is known already
   Answer answer_;
   std::vector<io::TokenId> unread_;
   std::vector<float> next_;  // [V] logits of the token to come, or

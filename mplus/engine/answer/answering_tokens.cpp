@@ -76,7 +76,7 @@ class NextToken {
 Steps<bool> Answering::generate_tokens(std::string quotes) {
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
-                  reading_.has_next() ? engine_.recall_policy().no_answer : "", quotes, refutes());
+                  none_is_none() ? engine_.recall_policy().no_answer : "", quotes, refutes());
   NextToken next(engine_, options_, unread_, quotes);
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
   answer_.tokens.reserve(expected);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mplus/engine/answer/names.h"
@@ -35,6 +36,8 @@ class Evidence {
   // something else in the answer's place.
   bool is_told_anew(std::string_view answer, std::string_view passage, std::string_view newer) const;
   std::string names() const;  // of the question, for people
+  const std::vector<Name>& asked_names() const { return names_; }
+  const std::vector<std::string>& asked_words() const { return asked_; }
 
  private:
   using Words = std::span<const TextWord>;

@@ -109,6 +109,8 @@ class Splitter {
         own.remove_suffix(mark.size());
       }
     word_->own = own;
+    word_->at = begin_;
+    word_->end = end_;
     words_.push_back(*std::exchange(word_, std::nullopt));
     gap_.clear();
   }
@@ -151,8 +153,12 @@ bool has_word(std::span<const TextWord> words, std::string_view form) {
                      [&](const TextWord& word) { return is_same_word(word.form, form); });
 }
 
-bool has_exactly(std::span<const TextWord> words, std::string_view form) {
-  return std::any_of(words.begin(), words.end(), [&](const TextWord& word) { return word.form == form; });
+// In capitals: "no" is not Nikodem Ottershaw.
+bool has_initials(std::span<const TextWord> words, std::string_view form) {
+  return std::any_of(words.begin(), words.end(), [&](const TextWord& word) {
+    return word.form == form &&
+           std::none_of(word.own.begin(), word.own.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  });
 }
 
 // "UN" for United Nations and the other way, KitchenAid for Kitchen Aid and the other way.
@@ -162,7 +168,7 @@ bool is_named_otherwise(const Name& name, std::span<const TextWord> words) {
     initials += word.form.substr(0, 1);
     whole += word.form;
   }
-  if (name.size() > 1) return has_exactly(words, initials) || has_word(words, whole);
+  if (name.size() > 1) return has_initials(words, initials) || has_word(words, whole);
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
     if (words[i + 1].goes_on && is_same_word(words[i].form + words[i + 1].form, whole)) return true;
   const bool letters = std::all_of(name[0].own.begin(), name[0].own.end(),

@@ -10,11 +10,13 @@
 namespace mplus::engine {
 
 struct TextWord {
-  std::string form;      // small letters without accents; without the 's of a possessive
-  std::string own;       // as it stands in the text, likewise
-  bool capital = false;  // it begins with a capital letter, or holds a digit
-  bool digit = false;    // it holds one
-  bool begins = false;   // a sentence
+  std::string form;             // small letters without accents; without the 's of a possessive
+  std::string own;              // as it stands in the text, likewise
+  std::size_t at = 0, end = 0;  // bytes of the text, with the 's
+  bool capital = false;         // it begins with a capital letter, or holds a digit
+  bool digit = false;           // it holds one
+  bool begins = false;          // a sentence
+  bool possessive() const { return end - at > own.size(); }
   bool goes_on =
       false;  // from the word before it, with nothing but a space, a hyphen or an initial's dot between
 };

@@ -1,6 +1,8 @@
 #include "mplus/engine/answer/reading.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "mplus/core/error.h"
 
@@ -228,6 +230,27 @@ void Reading::next() {
   MPLUS_CHECK(has_next(), "no chunk left to try");
   if (attempts()->chunk()) ++attempted_;
   attempts()->next();
+  cache_.clear();
+}
+
+std::vector<std::int64_t> Reading::found_order() const {
+  const memory::FoundChunks* found = recall_ ? recall_->found() : nullptr;
+  return found ? found->votes.order() : std::vector<std::int64_t>();
+}
+
+void Reading::read_together(std::span<const std::int64_t> chunks) {
+  const memory::Layout& layout = memory_->layout();
+  std::vector<std::vector<std::int64_t>> births(static_cast<std::size_t>(2 * layout.layers));
+  for (std::int64_t l = 0; l < layout.layers; ++l) {
+    auto& stored = births[static_cast<std::size_t>(l)];
+    auto& recent = births[static_cast<std::size_t>(layout.layers + l)];
+    const memory::RowsView slots = memory_->short_term(l);
+    const std::set<std::int64_t> held(slots.birth, slots.birth + slots.n);
+    for (const std::int64_t chunk : chunks)
+      for (std::int64_t birth = chunk * layout.K; birth < (chunk + 1) * layout.K; ++birth)
+        (held.contains(birth) ? recent : stored).push_back(birth);
+  }
+  recall_ = memory::recall_births(std::move(births));
   cache_.clear();
 }
 

@@ -50,6 +50,10 @@ class Reading {
   void prefer(SpeaksFor speaks_for) { speaks_for_ = std::move(speaks_for); }
   // Decides what to recall with this prompt; otherwise prefill does, with its own.
   Steps<> plan(Prompt prompt);
+  // Chunks by what recall ordered them by, best first, as far as it did.
+  std::vector<std::int64_t> found_order() const;
+  // For another prefill: the rows of these chunks alone, together.
+  void read_together(std::span<const std::int64_t> chunks);
   void memory_changed();  // after a write: attended rows are assembled anew, with the rows recalled before
 
   std::vector<WhyChunk> why(const Record& record) const;

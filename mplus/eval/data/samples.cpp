@@ -100,6 +100,26 @@ std::vector<Turn> turns_of(const Line& line) {
   return turns;
 }
 
+// Two texts, of which one may be null.
+std::array<std::string, 2> told_of(const Line& line) {
+  const io::Json* list = line.find("told");
+  const bool two = list && list->is_array() && list->size() == 2;
+  std::array<std::string, 2> told;
+  for (std::size_t i = 0; two && i < 2; ++i) {
+    const io::Json& text = (*list)[i];
+    if (!text.is_string() && !text.is_null())
+      fail(ErrorCode::corrupt, "{}: told: expected texts or null, found {}", line.where(), text.type_name());
+    if (text.is_string()) told[i] = text.get<std::string>();
+  }
+  if (!two || (told[0].empty() && told[1].empty()))
+    fail(ErrorCode::corrupt, "{}: told: expected a list of two texts, of which one may be null; found {}",
+         line.where(),
+         !list ? "nothing"
+         : two ? "none"
+               : "something else");
+  return told;
+}
+
 }  // namespace
 
 std::vector<Question> read_questions(const fs::path& file, PassageNeed need) {
@@ -126,6 +146,12 @@ std::vector<TwiceTold> read_twice_told(const fs::path& file) {
   return read<TwiceTold>(file, "facts told twice", [&](const Line& line, std::vector<TwiceTold>& items) {
     items.push_back(
         {question_of(line, file), line.required("first"), line.required("second"), line.texts("old")});
+  });
+}
+
+std::vector<Chain> read_chains(const fs::path& file) {
+  return read<Chain>(file, "questions over two facts", [&](const Line& line, std::vector<Chain>& items) {
+    items.push_back({question_of(line, file), told_of(line)});
   });
 }
 

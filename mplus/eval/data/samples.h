@@ -2,6 +2,7 @@
 // with file and line. Fields that are not known are passed over.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -43,11 +44,18 @@ struct TwiceTold {
   std::vector<std::string> old;  // answers that were right before
 };
 
+// A question over two facts that are told apart. One that is not told is empty.
+struct Chain {
+  Question question;
+  std::array<std::string, 2> told;  // texts: the one that leads on, then the one with the answer
+};
+
 enum class PassageNeed { required, optional };
 std::vector<Question> read_questions(const std::filesystem::path& file, PassageNeed need);
 std::vector<Text> read_texts(const std::filesystem::path& file);
 std::vector<Text> read_fillers(const std::filesystem::path& file);  // texts, or the passages of questions
 std::vector<Conversation> read_conversations(const std::filesystem::path& file);
 std::vector<TwiceTold> read_twice_told(const std::filesystem::path& file);
+std::vector<Chain> read_chains(const std::filesystem::path& file);
 
 }  // namespace mplus::eval

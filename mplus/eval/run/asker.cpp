@@ -181,8 +181,10 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   options.max_tokens = max_tokens_;
   options.stop = {stop()};
   if (chosen == RecallRule::words || chosen == RecallRule::hybrid) options.prior = prior(words);
+  if (options.prior) options.words = [this](std::string_view text) { return prior(std::string(text)); };
   options.recall.rule = chosen;
   options.recall.read_over = read_over;
+  options.recall.hops = column.hops > 0 ? column.hops : engine_.recall_policy().hops;
   options.recall.evidence = evidence_.value_or(engine_.recall_policy().evidence);
   if (chosen == RecallRule::oracle) options.recall.evidence = EvidenceRule::none;  // what is given is read
   const RecallPolicy policy = resolved(engine_.recall_policy(), options.recall);

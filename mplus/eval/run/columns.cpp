@@ -9,21 +9,22 @@ namespace mplus::eval {
 
 const std::vector<Column>& all_columns() {
   static const std::vector<Column> kColumns{
-      {"closed-book", "the question only", Sees::question, "", 0},
-      {"window", "the last W tokens of the text, base model", Sees::window, "", 0},
-      {"full", "the whole text in context, base model", Sees::full, "", 0},
-      {"snapkv", "the whole text, cut to what the question attends to", Sees::snapkv, "", 0},
-      {"context", "the passage as text, no memory", Sees::passage, "", 0},
-      {"bm25", "the passages BM25 finds as text, no memory", Sees::found, "", 0},
-      {"stm", "short-term memory alone", Sees::memory, "none", 0},
-      {"mplus", "short- and long-term memory, recall as the delta says", Sees::memory, "", 0},
-      {"per-layer", "recall by each layer for itself", Sees::memory, "per-layer", 0},
-      {"words-recall", "recall of the chunks BM25 finds", Sees::memory, "words", 0},
-      {"hybrid", "recall by vote and words together", Sees::memory, "hybrid", 0},
-      {"reread", "hybrid, and the best chunk's text in front of the question", Sees::memory, "hybrid", 1},
-      {"random-recall", "recall of random rows", Sees::memory, "random", 0},
-      {"attention-recall", "recall by query · key, no retriever", Sees::memory, "attention", 0},
-      {"oracle-recall", "recall of the right chunk first", Sees::memory, "oracle", 0},
+      {"closed-book", "the question only", Sees::question, "", 0, 0},
+      {"window", "the last W tokens of the text, base model", Sees::window, "", 0, 0},
+      {"full", "the whole text in context, base model", Sees::full, "", 0, 0},
+      {"snapkv", "the whole text, cut to what the question attends to", Sees::snapkv, "", 0, 0},
+      {"context", "the passage as text, no memory", Sees::passage, "", 0, 0},
+      {"bm25", "the passages BM25 finds as text, no memory", Sees::found, "", 0, 0},
+      {"stm", "short-term memory alone", Sees::memory, "none", 0, 0},
+      {"mplus", "short- and long-term memory, recall as the delta says", Sees::memory, "", 0, 0},
+      {"per-layer", "recall by each layer for itself", Sees::memory, "per-layer", 0, 0},
+      {"words-recall", "recall of the chunks BM25 finds", Sees::memory, "words", 0, 0},
+      {"hybrid", "recall by vote and words together", Sees::memory, "hybrid", 0, 0},
+      {"one-hop", "hybrid, one passage at a time", Sees::memory, "hybrid", 0, 1},
+      {"reread", "hybrid, and the best chunk's text in front of the question", Sees::memory, "hybrid", 1, 0},
+      {"random-recall", "recall of random rows", Sees::memory, "random", 0, 0},
+      {"attention-recall", "recall by query · key, no retriever", Sees::memory, "attention", 0, 0},
+      {"oracle-recall", "recall of the right chunk first", Sees::memory, "oracle", 0, 0},
   };
   return kColumns;
 }

@@ -23,6 +23,7 @@ struct Column {
   Sees sees = Sees::question;
   std::string_view recall;  // of memory: the rule's name; empty: as the delta says
   int reread = 0;           // chunks whose text stands in front of the question as well
+  int hops = 0;             // of memory: most of them; 0: as the delta says
 
   bool base_model() const { return sees == Sees::window || sees == Sees::full || sees == Sees::snapkv; }
   // The same whatever was written before or after: asked once.

@@ -89,6 +89,7 @@ class ScriptTask : public Task {
   engine::Engine* engine_ = nullptr;
 };
 
+std::unique_ptr<Task> make_chains();          // questions over two facts told apart
 std::unique_ptr<Task> make_chat();            // facts told in conversations
 std::unique_ptr<Task> make_long_documents();  // public sets of questions on long texts
 std::unique_ptr<Task> make_mixed();           // passages of several sets in one stream

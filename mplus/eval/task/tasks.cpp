@@ -38,6 +38,7 @@ const std::vector<Entry>& entries() {
       {"twice", make_twice, {"twice_public"}, {"--distractors", "--distances", "--evidence"}},
       {"unknown", make_unknown, {"unknown_public"}, {"--distractors", "--distances", "--evidence"}},
       {"chat", make_chat, {"chat_facts_public"}, {"--distractors", "--distances", "--ask-in", "--evidence"}},
+      {"chains", make_chains, {"chains_public"}, {"--distractors", "--distances", "--evidence"}},
       {"longbench",
        make_long_documents,
        {"narrativeqa", "qasper", "multifieldqa_en", "hotpotqa", "2wikimqa", "musique", "longbook_qa_eng",

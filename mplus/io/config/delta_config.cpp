@@ -167,6 +167,7 @@ RecallPolicy read_recall(const Fields& fields) {
                       fmt::format("{}, {} or {}", kReadOverNames[0], kReadOverNames[1], kReadOverNames[2]));
   p.evidence = named(fields, "evidence", evidence_from_name, p.evidence,
                      fmt::format("{} or {}", kEvidenceNames[0], kEvidenceNames[1]));
+  p.hops = fields.number<std::int64_t>("hops", 1, kMostHops).value_or(p.hops);
   if (p.read_over != ReadOver::everything && !p.over_everything)
     fail(ErrorCode::unsupported,
          "{}: metadata '{}': {} needs '{}' = {}: short-term memory would never be seen", fields.file(),
@@ -189,6 +190,7 @@ void add_recall(StringMap& out, const RecallPolicy& p) {
   for (const auto& [key, nats] : {std::pair{"turn_lean", p.lean}, {"turn_lag", p.lag}})
     if (nats > 0) out.emplace(key, fmt::format("{}", nats));
   if (p.evidence != silent.evidence) out.emplace("evidence", evidence_name(p.evidence));
+  if (p.hops != silent.hops) out.emplace("hops", fmt::format("{}", p.hops));
   if (!p.no_answer.empty()) out.emplace(kNoAnswer, escaped(p.no_answer));
 }
 

@@ -126,6 +126,7 @@ TEST(DeltaConfig, RefusesMetadataThatCannotBe) {
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("metadata 'evidence'", "none or names", "all"),
                      with_metadata({{"K", "2"}, {"N", "4"}, {"evidence", "all"}}));
   refused("read_turns", "0");
+  refused("hops", "3");
   refused("turn_lean", "-1");
   refused("turn_lag", "inf");
   EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("metadata 'K'", "nothing"), with_metadata({{"N", "4"}}));
