@@ -46,7 +46,6 @@ class Answering {
   bool is_told_anew(std::string_view said);  // then that is read next
 
   // A second hop (hop.h), between what one passage at a time says and the answer: answering_hop.cpp.
-  enum class HopStage { before, done };
   struct Said {
     std::vector<io::TokenId> tokens;
     std::int64_t read = 0;  // of them
@@ -86,7 +85,7 @@ class Answering {
   std::optional<Evidence> evidence_;
   bool told_anew_ = false;
   bool no_answer_ = false;  // is all that is left to say
-  HopStage hop_stage_ = HopStage::before;
+  bool hopped_ = false;
   std::optional<Hop> hop_;
   std::optional<Link> link_;
   bool doubted_ = false;             // what was said last, in favour of the link

@@ -34,7 +34,7 @@ Hop::Passages Answering::hop_passages() const {
 
 // Looked for once, when it is first wanted.
 bool Answering::may_hop() {
-  if (hop_stage_ != HopStage::before) return false;
+  if (hopped_) return false;
   if (hop_) return link_.has_value();
   if (!evidence_ || reading_.policy().hops < 2 || !options_.words || options_.reread > 0) return false;
   hop_.emplace(*evidence_, place_.question);
@@ -63,7 +63,7 @@ Steps<> Answering::say_again(const Said& said) {
 Steps<> Answering::begin_hop() {
   if (doubted_) said_before_ = Said{answer_.tokens, answer_.read_tokens, answer_.reason};
   doubted_ = false;
-  hop_stage_ = HopStage::done;
+  hopped_ = true;
   const std::array<std::int64_t, 2> chunks = {link_->from, link_->to};
   say_next_ = co_await ask_on();
   if (!say_next_) {
