@@ -1,6 +1,6 @@
 // Damage stays where it is. A small store with everything in it is damaged at random, over every byte of
 // every file, and each time one of two things must come out: the same answers as before, or a message that
-// names what is damaged. MPLUS_DAMAGE_TRIALS: how many (default 2,000).
+// names what is damaged. MPLUS_DAMAGE_TRIALS: how many (default 2,000); MPLUS_DAMAGE_SEED: which (default 17).
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -23,6 +23,11 @@ struct Change {
   std::int64_t at = 0;
   std::string what;
 };
+
+int setting(const char* name, int otherwise) {
+  const char* set = std::getenv(name);
+  return set ? std::atoi(set) : otherwise;
+}
 
 std::string kind_of(const fs::path& file) {
   const std::string name = file.filename().string();
@@ -137,8 +142,7 @@ class DamageTest : public TextStoreTest {
 };
 
 TEST_F(DamageTest, TheSameAnswersOrAMessage) {
-  const char* asked = std::getenv("MPLUS_DAMAGE_TRIALS");
-  const int trials = asked ? std::atoi(asked) : 2000;
+  const int trials = setting("MPLUS_DAMAGE_TRIALS", 2000);
   write_store();
   renew_copy();
   engine::Session before(bytes_, 0), later(bytes_, 0);
@@ -156,7 +160,7 @@ TEST_F(DamageTest, TheSameAnswersOrAMessage) {
   }
   const SalvagedRows all = salvage_rows(original_ / "sessions.db");
   ASSERT_EQ(all.sources.size(), 8u);
-  std::mt19937 random(17);
+  std::mt19937 random(static_cast<std::uint32_t>(setting("MPLUS_DAMAGE_SEED", 17)));
   std::map<std::string, std::map<std::string, int>> outcomes;
   const std::vector<std::string> kinds{"database", "log", "database", "states", "segments", "marks"};
   for (int trial = 0; trial < trials; ++trial) {
