@@ -184,6 +184,8 @@ TEST_F(DamageTest, TheSameAnswersOrAMessage) {
       EXPECT_FALSE(sound) << error.what();
       EXPECT_NE(std::string(error.what()).find(copy_.string()), std::string::npos) << error.what();
       outcome = "refused";
+    } catch (const std::exception& other) {
+      ADD_FAILURE() << "no message for people: " << other.what();
     }
     const std::size_t notes = said.size();
     try {  // a later write
@@ -195,6 +197,8 @@ TEST_F(DamageTest, TheSameAnswersOrAMessage) {
       EXPECT_TRUE(difference.empty() || notes > 0 || said.size() > notes) << difference;
     } catch (const Error& error) {
       EXPECT_FALSE(sound) << error.what();
+    } catch (const std::exception& other) {
+      ADD_FAILURE() << "no message for people: " << other.what();
     }
     ++outcomes[kind + " " + change.what][outcome];
     if (HasFailure()) break;

@@ -127,6 +127,18 @@ TEST_F(RecoveryTest, ASessionThatSeemsUnfinishedByDamageIsNotDeleted) {
   EXPECT_EQ(report.sources, 1);
 }
 
+// One flipped bit in the last letters of a segment's name.
+TEST_F(RecoveryTest, ANameThatIsNoTextAnyMoreIsSaid) {
+  write({"a.txt", "b.txt"});
+  ASSERT_TRUE(sound());
+  change("UPDATE segments SET file = CAST(substr(file, 1, length(file) - 2) AS BLOB) || x'f273'");
+  EXPECT_FALSE(sound());
+  Store store(home_);
+  StoredSession session(store, bytes_, "notes", Access::read, {.warn = note()});
+  EXPECT_EQ(session.session().record().sources(), 2);
+  EXPECT_TRUE(was_said("lists other segments"));
+}
+
 TEST_F(RecoveryTest, AStatesHeaderIsChecked) {
   write({"a.txt", "b.txt"});
   for (const auto& entry : fs::directory_iterator(home_ / "states")) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 #include <type_traits>
@@ -10,6 +11,7 @@
 #include "mplus/core/error.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/store/database/row_sum.h"
+#include "mplus/store/database/schema.h"
 #include "tests/store/stored_fixture.h"
 
 namespace mplus::store {
@@ -367,6 +369,42 @@ TEST_F(StoreTest, ReadersAreNotDisturbedByAWriter) {
   writer.join();
   EXPECT_GT(visits, 3);
   EXPECT_TRUE(warnings.empty()) << warnings.front();
+}
+
+// Without the right to write and without a log beside the database there are no locks, and a writer brings its log into
+// the file whenever it likes. What is read must be of one moment, or be refused.
+TEST_F(StoreTest, AReaderWithoutLocksNoticesAWriter) {
+  const std::filesystem::path file = folder_ / "sessions.db";
+  const auto remember = [&](Store& store, unsigned seed) {
+    StoredSession session(store, engine_, "notes", Access::write);
+    session.remember(document(random_ids(2'000, seed), fmt::format("text {}", seed)));
+  };
+  {
+    Store store(folder_);
+    remember(store, 1);
+  }
+  ASSERT_FALSE(std::filesystem::exists(file.string() + "-wal"));
+  Database reader = open_database_read_only(file);
+  const auto sources = [&] { return reader.integer("SELECT count(*) FROM sources"); };
+  EXPECT_EQ(sources(), 1);
+  Statement half_way = reader.prepare("SELECT number FROM events");
+  ASSERT_TRUE(half_way.step());
+  const auto refused = [](const std::function<void()>& read) {
+    std::string message;
+    EXPECT_EQ(error_of(read, &message), ErrorCode::io);
+    return message.find("was written to while it was read") != std::string::npos;
+  };
+  Database copy(":memory:");
+  {
+    Store store(folder_);
+    remember(store, 2);
+    EXPECT_EQ(sources(), 1) << "what is in the log alone is of a later moment";
+  }
+  EXPECT_TRUE(refused(sources));
+  EXPECT_TRUE(refused([&] { half_way.step(); }));
+  EXPECT_TRUE(refused([&] { copy_database(reader, copy); }));
+  Database again = open_database_read_only(file);
+  EXPECT_EQ(again.integer("SELECT count(*) FROM sources"), 2);
 }
 
 TEST_F(StoreTest, DamageInASegmentIsNoticedWhenItIsTouched) {

@@ -1,9 +1,12 @@
 #include "mplus/store/database/database.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cctype>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "mplus/core/error.h"
 #include "mplus/store/database/page_check.h"
@@ -64,7 +67,31 @@ const char* advice(int sqlite_code) {
 
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 
+Database::FileVersion Database::file_version(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return {};
+  return {.inode = info.st_ino,
+          .size = info.st_size,
+          .seconds = info.st_mtim.tv_sec,
+          .nanoseconds = info.st_mtim.tv_nsec};
+}
+
+// A file system's clock ticks some hundred times a second: what was written a moment ago may be written to once more
+// at the same tick. So a moment is waited.
+Database::FileVersion Database::settled_version(const std::filesystem::path& file) {
+  using namespace std::chrono;
+  constexpr auto kTicks = milliseconds(30);
+  const FileVersion version = file_version(file);
+  const auto written = system_clock::time_point(seconds(version.seconds) + duration_cast<system_clock::duration>(
+                                                                               nanoseconds(version.nanoseconds)));
+  const auto age = system_clock::now() - written;
+  if (age < seconds(0) || age > kTicks) return version;
+  std::this_thread::sleep_for(kTicks);
+  return file_version(file);
+}
+
 Database::Database(const std::filesystem::path& file, Access access) : file_(file) {
+  if (access == Access::immutable) version_ = settled_version(file);
   const int flags =
       (access == Access::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
       (access == Access::immutable ? SQLITE_OPEN_URI : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -119,6 +146,14 @@ std::string Database::text(std::string_view sql) {
 
 void Database::wait_at_most(int milliseconds) { sqlite3_busy_timeout(handle_.get(), milliseconds); }
 
+void Database::require_unchanged() const {
+  if (version_ && *version_ != file_version(file_))
+    fail(ErrorCode::io,
+         "{}: was written to while it was read, and a reader that may not write here cannot keep others from it; run "
+         "the command again",
+         file_.string());
+}
+
 bool Database::read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
@@ -171,6 +206,7 @@ Statement& Statement::bind(std::nullptr_t) {
 
 bool Statement::step() {
   const int code = sqlite3_step(statement_.get());
+  database_->require_unchanged();
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   database_->fail_with(code, std::string_view(sqlite3_sql(statement_.get())).substr(0, 40));
@@ -211,6 +247,7 @@ void copy_database(Database& from, Database& to) {
   // In one step: a single read of the source, so that it all belongs together.
   const int code = sqlite3_backup_step(backup, -1);
   const int end = sqlite3_backup_finish(backup);
+  from.require_unchanged();
   if (code != SQLITE_DONE || end != SQLITE_OK)
     to.fail_with(code != SQLITE_DONE ? code : end, "copying to it");
 }

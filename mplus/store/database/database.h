@@ -70,7 +70,9 @@ class Database {
   enum class Access {
     read_write,
     read_only,  // needs the files -wal and -shm beside it where they hold something
-    immutable,  // read only, and nobody else changes it: nothing but the file itself is needed
+    // Read only, without locks, from nothing but the file itself. It must not be changed meanwhile: once it was,
+    // every statement throws io.
+    immutable,
   };
 
   // Opens or, with read_write, creates. ":memory:" is a database of this process. Other writers are waited
@@ -85,6 +87,7 @@ class Database {
   std::int64_t last_row() const;  // id of the row inserted last
   std::int64_t changes() const;   // rows changed by the statement run last
   bool read_only() const;
+  void require_unchanged() const;  // throws io where somebody has written to a file that was to be immutable
   void set_durability(Durability durability);  // of the next transaction
   void wait_at_most(int milliseconds);         // for other processes; kBusyMilliseconds unless set
 
@@ -102,7 +105,16 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const;
   };
+  struct FileVersion {  // of a file: another one after every write
+    std::uint64_t inode = 0;
+    std::int64_t size = 0, seconds = 0, nanoseconds = 0;
+    bool operator==(const FileVersion&) const = default;
+  };
+  static FileVersion file_version(const std::filesystem::path& file);
+  static FileVersion settled_version(const std::filesystem::path& file);
+
   std::filesystem::path file_;
+  std::optional<FileVersion> version_;  // immutable: as it was opened
   std::unique_ptr<sqlite3, Close> handle_;
   Durability durability_ = Durability::machine;
 };

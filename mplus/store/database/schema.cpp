@@ -247,9 +247,9 @@ Database open_database(const std::filesystem::path& file,
 Database open_database_read_only(const std::filesystem::path& file) {
   std::error_code error;
   const std::filesystem::path log = file.string() + "-wal", shared = file.string() + "-shm";
-  const auto log_bytes = std::filesystem::file_size(log, error);
-  const bool has_log = !error, has_shared = std::filesystem::exists(shared, error);
-  const bool has_changes = has_log && log_bytes > 0;
+  const auto holds_changes = [&] { return std::filesystem::file_size(log, error) > 0 && !error; };
+  const bool has_log = std::filesystem::exists(log, error), has_shared = std::filesystem::exists(shared, error);
+  const bool has_changes = holds_changes();
   const auto refuse = [&](const std::string& why) {
     fail(ErrorCode::io,
          "{}: holds changes that are not in the database yet, and they cannot be read where the folder "
@@ -261,6 +261,8 @@ Database open_database_read_only(const std::filesystem::path& file) {
   try {
     const bool live = has_log && has_shared;  // another process may be writing: its locks count
     Database database(file, live ? Database::Access::read_only : Database::Access::immutable);
+    // Whoever wrote since then may be half way through bringing it into the file: by their locks, then.
+    if (!live && !has_changes && holds_changes()) return open_database_read_only(file);
     set_up(database);
     const std::int64_t version = version_of(database);
     check_owner(database, version);
