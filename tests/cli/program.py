@@ -97,13 +97,14 @@ class ProgramTest(unittest.TestCase):
 
 
 class TinyModelTest(ProgramTest):
-    """With a model of a few thousand weights that has SmolLM2's tokenizer: fast, and it remembers."""
+    """With a model of a few thousand weights that has SmolLM2's commonest words: fast, and it remembers."""
+    vocabulary = tiny_model.FEW
 
     @classmethod
     def setUpClass(cls):
         cls.shared = Path(tempfile.mkdtemp(prefix="mplus-tiny-"))
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        tiny_model.write(cls.shared, DATA / "tokenizers")
+        tiny_model.write(cls.shared, DATA / "tokenizers", cls.vocabulary)
         cls.base = cls.shared / "base"
         cls.delta = cls.shared / "delta.safetensors"
         cls.model = ("-m", cls.base, "--delta", cls.delta, "-t", "2")

@@ -3,10 +3,13 @@ import json
 import signal
 import time
 
+import tiny_model
 from program import TinyModelTest, main, story, with_metadata
 
 
 class Answers(TinyModelTest):
+    vocabulary = tiny_model.VOCAB
+
     def test_a_later_process_gives_the_same_answer(self):
         memory = self.memory(story(400, 1), story(400, 2))
         first = self.report("ask", "Where is the lamp?", "--memory", memory, "--why", "-n", "8", *self.model)

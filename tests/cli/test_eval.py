@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import tiny_model
 from program import DATA, PROGRAM, TinyModelTest, main, story
 
 SMALL = ("--samples", "6", "--distances", "12,24")
@@ -163,6 +164,7 @@ class Retention(Evaluation):
 
 class Scripts(Evaluation):
     """Conversations, facts told twice, what was never told, needles."""
+    vocabulary = tiny_model.VOCAB
 
     def test_chat_writes_conversations(self):
         lines = [{"id": f"c{n}", "turns": [{"role": "user", "content": f"The key of shed {n} is {4000 + n}."},

@@ -1,4 +1,5 @@
 """Forgetting takes a document and nothing else: short notes share a chunk, and the others of it stay."""
+import tiny_model
 from program import main, story, with_metadata
 from test_session import SessionTest
 
@@ -8,6 +9,8 @@ NOTES = {f"notes/{name}.txt": text for name, text in (
 
 
 class Neighbours(SessionTest):
+    vocabulary = tiny_model.VOCAB
+
     def tell(self, *names, session="default"):
         paths = [self.file(name, NOTES[name]).relative_to(self.folder) for name in names or NOTES]
         self.remember(*paths, "--flush", "--session", session)

@@ -1,7 +1,7 @@
 """Killed at any moment, out of space at any write: what was acknowledged is there, nothing half-written is, and the memory
 is bit for bit the one of an undisturbed run.
 
-MPLUS_FAULTS names the library that is preloaded (faults.cpp). MPLUS_KILLS: about how many kills in all (default 200)."""
+MPLUS_FAULTS names the library that is preloaded (faults.cpp). MPLUS_KILLS: about how many kills in all (default 60)."""
 import json
 import os
 import random
@@ -14,7 +14,7 @@ from pathlib import Path
 from program import PROGRAM, TIMEOUT, faults_library, main, story
 from test_session import SessionTest
 
-KILLS = int(os.environ.get("MPLUS_KILLS", "200"))
+KILLS = int(os.environ.get("MPLUS_KILLS", "60"))
 FAULTS = faults_library()
 
 

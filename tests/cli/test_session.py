@@ -45,14 +45,14 @@ class SessionTest(TinyModelTest):
 class Lasting(SessionTest):
     def test_what_was_read_is_there_for_the_next_process(self):
         self.remember(self.file("a.txt", story(400, 1)))
-        self.remember(self.file("b.txt", story(2, 2)))  # waits in the window
+        self.remember(self.file("b.txt", story(1, 2)))  # waits in the window
         shown = self.shown()
         self.assertEqual(shown["documents"], 2)
         self.assertEqual([s["updates"] > 0 for s in shown["sources"]], [True, False])
         self.assertEqual(shown["events_behind_state"], 1)  # text that waits is no reason to write a state
         self.assertIn("a.txt", self.session("show", "default").stdout.decode())
         self.assertIn("default", self.session("list").stdout.decode())
-        in_a_file = self.memory(story(400, 1), story(2, 2), name="m.safetensors")
+        in_a_file = self.memory(story(400, 1), story(1, 2), name="m.safetensors")
         ours, _ = self.exported()
         theirs, _ = read_safetensors(in_a_file)
         for name in theirs:
@@ -381,6 +381,8 @@ def births_of(tensor):
 
 
 class Forgetting(Searching):
+    vocabulary = tiny_model.VOCAB
+
     def rows_of_source(self, source):
         """Keys and values of the chunks a source was written in, as they lie in the files."""
         state = max((self.home / "states").iterdir(), key=lambda p: p.stat().st_mtime)

@@ -1,11 +1,11 @@
-"""Writes a Llama of two layers with SmolLM2's tokenizer, and a delta for it: a Hugging Face folder `base` and a file
-`delta.safetensors`. The weights are noise, always the same."""
+"""Writes a Llama of two layers with SmolLM2's tokenizer, or the first words of it, and a delta for it: a Hugging Face
+folder `base` and a file `delta.safetensors`. The weights are noise, always the same."""
 import json
 import random
-import shutil
 import struct
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD, FFN, VOCAB = 2, 32, 2, 1, 16, 64, 49152
+FEW = 4096  # of its tokens. Reading all of them is most of what a start of the program does, and tests start it often
 K, N, K0, M, C, W, RETRIEVER, RANK = 8, 32, 16, 153600, 32, 64, 8, 4
 SPECIAL_TOKENS = 17  # the first ids; their rows are zero, so that noise does not end every text at once
 
@@ -52,11 +52,20 @@ def projections():
     yield "mlp.down_proj", HIDDEN, FFN
 
 
-def write_base(folder, tokenizer_folder):
+def write_tokenizer(source, target, vocabulary):
+    """The first tokens: those that are not merged, and the first merges, whose results have ids in their order."""
+    tokenizer = json.loads(source.read_text())
+    model = tokenizer["model"]
+    model["merges"] = model["merges"][:len(model["merges"]) - (len(model["vocab"]) - vocabulary)]
+    model["vocab"] = {token: number for token, number in model["vocab"].items() if number < vocabulary}
+    target.write_text(json.dumps(tokenizer, ensure_ascii=False))
+
+
+def write_base(folder, tokenizer_folder, vocabulary=VOCAB):
     folder.mkdir()
-    shutil.copy(tokenizer_folder / "tokenizer.json", folder)
+    write_tokenizer(tokenizer_folder / "tokenizer.json", folder / "tokenizer.json", vocabulary)
     noise = Noise(1)
-    tensors = {"model.embed_tokens.weight": noise.bf16(VOCAB, HIDDEN, zero_rows=SPECIAL_TOKENS),
+    tensors = {"model.embed_tokens.weight": noise.bf16(vocabulary, HIDDEN, zero_rows=SPECIAL_TOKENS),
                "model.norm.weight": ones(HIDDEN)}
     for layer in range(LAYERS):
         prefix = f"model.layers.{layer}."
@@ -69,7 +78,7 @@ def write_base(folder, tokenizer_folder):
     (folder / "config.json").write_text(json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
         "num_hidden_layers": LAYERS, "hidden_size": HIDDEN, "num_attention_heads": HEADS,
-        "num_key_value_heads": KV_HEADS, "head_dim": HEAD, "intermediate_size": FFN, "vocab_size": VOCAB,
+        "num_key_value_heads": KV_HEADS, "head_dim": HEAD, "intermediate_size": FFN, "vocab_size": vocabulary,
         "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True,
         "bos_token_id": 1, "eos_token_id": 2, "torch_dtype": "bfloat16"}))
 
@@ -97,6 +106,6 @@ def write_delta(path, memory_layers=None):
     write_safetensors(path, tensors, {key: str(value) for key, value in sizes.items()} | words)
 
 
-def write(folder, tokenizer_folder):
-    write_base(folder / "base", tokenizer_folder)
+def write(folder, tokenizer_folder, vocabulary=VOCAB):
+    write_base(folder / "base", tokenizer_folder, vocabulary)
     write_delta(folder / "delta.safetensors")
