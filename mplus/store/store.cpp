@@ -82,7 +82,8 @@ std::string segment_list(const std::vector<SegmentRow>& segments) {
   io::Json list = io::Json::array();
   for (const SegmentRow& segment : segments)
     list.push_back({segment.file.file, segment.file.size, segment.file.header});
-  // Names come out of the database: bytes of a damaged one must not end the comparison with what the state lists.
+  // Names come out of the database: bytes of a damaged one must not end the comparison with what the state
+  // lists.
   return list.dump(-1, ' ', false, io::Json::error_handler_t::replace);
 }
 

@@ -1,6 +1,7 @@
 // Damage stays where it is. A small store with everything in it is damaged at random, over every byte of
 // every file, and each time one of two things must come out: the same answers as before, or a message that
-// names what is damaged. MPLUS_DAMAGE_TRIALS: how many (default 2,000); MPLUS_DAMAGE_SEED: which (default 17).
+// names what is damaged. MPLUS_DAMAGE_TRIALS: how many (default 2,000); MPLUS_DAMAGE_SEED: which (default
+// 17).
 #include <fmt/core.h>
 
 #include <cstdlib>

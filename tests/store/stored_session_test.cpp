@@ -371,8 +371,8 @@ TEST_F(StoreTest, ReadersAreNotDisturbedByAWriter) {
   EXPECT_TRUE(warnings.empty()) << warnings.front();
 }
 
-// Without the right to write and without a log beside the database there are no locks, and a writer brings its log into
-// the file whenever it likes. What is read must be of one moment, or be refused.
+// Without the right to write and without a log beside the database there are no locks, and a writer brings
+// its log into the file whenever it likes. What is read must be of one moment, or be refused.
 TEST_F(StoreTest, AReaderWithoutLocksNoticesAWriter) {
   const std::filesystem::path file = folder_ / "sessions.db";
   const auto remember = [&](Store& store, unsigned seed) {

@@ -76,14 +76,14 @@ Database::FileVersion Database::file_version(const std::filesystem::path& file) 
           .nanoseconds = info.st_mtim.tv_nsec};
 }
 
-// A file system's clock ticks some hundred times a second: what was written a moment ago may be written to once more
-// at the same tick. So a moment is waited.
+// A file system's clock ticks some hundred times a second: what was written a moment ago may be written to
+// once more at the same tick. So a moment is waited.
 Database::FileVersion Database::settled_version(const std::filesystem::path& file) {
   using namespace std::chrono;
   constexpr auto kTicks = milliseconds(30);
   const FileVersion version = file_version(file);
-  const auto written = system_clock::time_point(seconds(version.seconds) + duration_cast<system_clock::duration>(
-                                                                               nanoseconds(version.nanoseconds)));
+  const auto written = system_clock::time_point(
+      seconds(version.seconds) + duration_cast<system_clock::duration>(nanoseconds(version.nanoseconds)));
   const auto age = system_clock::now() - written;
   if (age < seconds(0) || age > kTicks) return version;
   std::this_thread::sleep_for(kTicks);
@@ -149,7 +149,8 @@ void Database::wait_at_most(int milliseconds) { sqlite3_busy_timeout(handle_.get
 void Database::require_unchanged() const {
   if (version_ && *version_ != file_version(file_))
     fail(ErrorCode::io,
-         "{}: was written to while it was read, and a reader that may not write here cannot keep others from it; run "
+         "{}: was written to while it was read, and a reader that may not write here cannot keep others from "
+         "it; run "
          "the command again",
          file_.string());
 }

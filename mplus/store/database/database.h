@@ -70,8 +70,8 @@ class Database {
   enum class Access {
     read_write,
     read_only,  // needs the files -wal and -shm beside it where they hold something
-    // Read only, without locks, from nothing but the file itself. It must not be changed meanwhile: once it was,
-    // every statement throws io.
+    // Read only, without locks, from nothing but the file itself. It must not be changed meanwhile: once it
+    // was, every statement throws io.
     immutable,
   };
 

@@ -248,7 +248,8 @@ Database open_database_read_only(const std::filesystem::path& file) {
   std::error_code error;
   const std::filesystem::path log = file.string() + "-wal", shared = file.string() + "-shm";
   const auto holds_changes = [&] { return std::filesystem::file_size(log, error) > 0 && !error; };
-  const bool has_log = std::filesystem::exists(log, error), has_shared = std::filesystem::exists(shared, error);
+  const bool has_log = std::filesystem::exists(log, error),
+             has_shared = std::filesystem::exists(shared, error);
   const bool has_changes = holds_changes();
   const auto refuse = [&](const std::string& why) {
     fail(ErrorCode::io,
