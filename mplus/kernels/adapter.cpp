@@ -30,14 +30,14 @@ void Backend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Adapte
 }
 
 void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
-                    Rows rows) {
+                    Rows rows, ResultUse use) {
   MPLUS_CHECK(!gate.accumulate && !up.accumulate, "gate and up are made, not added to");
   check_same_shape(gate.out, up.out);
-  queue.backend().swiglu_adapted(queue, x, gate, up, rows);
+  queue.backend().swiglu_adapted(queue, x, gate, up, rows, use);
 }
 
 void Backend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
-                             Rows rows) const {
+                             Rows rows, ResultUse) const {
   const AdaptedOutput both[] = {gate, up};
   kernels::linear_adapted(queue, x, both, rows);
   kernels::swiglu(queue, gate.out, gate.out, up.out);

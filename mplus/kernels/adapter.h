@@ -1,6 +1,7 @@
 // Matrix products with a low-rank addition to the matrix.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "mplus/core/buffer.h"
@@ -27,8 +28,12 @@ struct AdaptedOutput {
 // computed follows `rows`, as in linear().
 void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
 
+// What comes after a result: anything, or only products of all its rows (linear, linear_adapted), for which a
+// device may leave it elsewhere, as they read it; then the tensor itself may hold anything.
+enum class ResultUse : std::uint8_t { any, products };
+
 // gate.out = silu(gate) · up of two such products; up.out is room for the second, neither accumulates.
 void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
-                    Rows rows);
+                    Rows rows, ResultUse use = ResultUse::any);
 
 }  // namespace mplus::kernels

@@ -35,6 +35,7 @@ struct RowCopy;
 struct RowGather;
 struct RowScatter;
 struct TokenRows;
+enum class ResultUse : std::uint8_t;
 enum class Rows : std::uint8_t;
 
 // Of a device, in bytes.
@@ -79,6 +80,7 @@ class Backend {
   // queue.h
   virtual std::unique_ptr<QueueState> make_state() const = 0;
   virtual void wait(Queue&) const = 0;
+  virtual void wait_aside(Queue& queue) const { wait(queue); }
   // rows.h
   virtual void copy(Queue&, Tensor out, ConstTensor in) const = 0;
   virtual void copy_all(Queue&, std::span<const RowCopy> copies) const;  // one by one, unless it knows better
@@ -97,7 +99,7 @@ class Backend {
   // adapter.h: by linear(), unless a device knows better.
   virtual void linear_adapted(Queue&, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) const;
   virtual void swiglu_adapted(Queue&, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
-                              Rows rows) const;
+                              Rows rows, ResultUse use) const;
   // norm.h
   virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
   // activation.h

@@ -35,6 +35,8 @@ Queue::~Queue() {
 
 void Queue::wait() { backend_->wait(*this); }
 
+void Queue::wait_aside() { backend_->wait_aside(*this); }
+
 std::byte* Queue::scratch(int worker, std::size_t size_bytes) {
   MPLUS_CHECK(worker >= 0 && worker < pool_.size(), "worker {} of {}", worker, pool_.size());
   return grown(arenas_[static_cast<std::size_t>(worker)], size_bytes);

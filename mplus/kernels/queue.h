@@ -53,6 +53,9 @@ class Queue {
 
   // Returns when everything called so far is done. Throws where the device failed.
   void wait();
+  // Returns when what was brought aside (outgoing.h) so far has arrived; operations called later may still
+  // run.
+  void wait_aside();
 
   // An arena of host memory of at least size_bytes, aligned to 64 bytes; contents undefined. It grows and is
   // kept, so a loop of equal steps allocates nothing. A worker's arena may be asked for inside

@@ -214,7 +214,8 @@ class Pass {
       attend(queue, o_, q_, cache, kShape);
       linear(queue, x_, o_, layer.o, {.accumulate = true, .rows = kind});
       rms_norm(queue, xn_, x_, norm_, 1e-5f);
-      swiglu_adapted(queue, xn_, adapted({gate_, &layer.gate}, 0), adapted({up_, &layer.up}, 1), kind);
+      swiglu_adapted(queue, xn_, adapted({gate_, &layer.gate}, 0), adapted({up_, &layer.up}, 1), kind,
+                     ResultUse::products);
       project(gate_, {{x_, &layer.down, true}}, kind);
     }
   }

@@ -156,6 +156,7 @@ void CudaBackend::append_rows(Queue& queue, const KvCache& cache, const KvShape&
                               const RopeTable& angles) const {
   if (rows.k.size(0) == 0) return;
   CudaQueueState& state = state_of(queue);
+  state.note_rows(cache);
   AppendRows job = job_for(queue, cache, shape, angles);
   job.dtype = rows.k.dtype;
   job.count = rows.k.size(0);
@@ -178,6 +179,7 @@ void CudaBackend::append_all(Queue& queue, std::span<const CacheAppend> jobs, co
     if (!on_device(job.rows.k) || job.rows.k.dtype != type)
       return Backend::append_all(queue, jobs, shape, angles);
   CudaQueueState& state = state_of(queue);
+  for (const CacheAppend& job : jobs) state.note_rows(job.cache);
   for (std::size_t first = 0; first < jobs.size(); first += AppendBatch::kMost) {
     AppendBatch batch;
     for (const auto& [cache, rows] :
@@ -199,6 +201,7 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
                               const RopeTable& angles) const {
   if (rows.places.empty()) return;
   CudaQueueState& state = state_of(queue);
+  state.note_rows(cache);
   AppendRows job = job_for(queue, cache, shape, angles);
   const RowBlock& first = rows.blocks[rows.places.front().block];
   job.dtype = first.k.dtype;
@@ -222,6 +225,7 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
     return gather_rows(queue, cache, shape, RowGather{{&rows.block, 1}, places}, angles);
   }
   CudaQueueState& state = state_of(queue);
+  state.note_rows(cache);
   AppendRows job = job_for(queue, cache, shape, angles);
   job.dtype = rows.block.k.dtype;
   job.count = std::ssize(rows.numbers);
@@ -239,6 +243,7 @@ void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape&
 void CudaBackend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
                                 const RopeTable& angles, std::int32_t first_note) const {
   CudaQueueState& state = state_of(queue);
+  for (const TokenRows& session : sessions) state.note_rows(session.cache);
   for (std::size_t first = 0; first < sessions.size(); first += kMostTokenItems) {
     TokenItems items;
     items.note = first_note == kNoNote ? nullptr : state.note();
@@ -284,6 +289,7 @@ void CudaBackend::attend(Queue& queue, std::span<const kernels::AttendItem> item
       attend_plain(state.stream(), launch);
       continue;
     }
+    if (items.size() == 1) launch.list[0].settled = state.settled_rows(items.front().cache);
     auto* partial =
         static_cast<float*>(state.scratch(Scratch::partial, static_cast<std::size_t>(room) * sizeof(float)));
     for (int i = 0; i < launch.count; ++i) {

@@ -14,7 +14,8 @@ namespace mplus::kernels::cuda {
 inline constexpr int kFewRowsTile = 16;    // attention_split.cu: rows of a tile, of which there is one
 inline constexpr int kSomeRowsTile = 64;   // attention_tile.cu: over short caches,
 inline constexpr int kManyRowsTile = 128;  // and over long ones
-inline constexpr int kKeysTile = 64;
+inline constexpr int kKeysTile = 64, kFewKeysTile = 16;
+inline constexpr int kMostSplits = 264;  // two blocks on each of 132 processors
 inline constexpr int kWideRowsTile = 128, kWideKeysTile = 128;  // attention_warpgroup.cu
 
 struct AttendPlan {
@@ -22,7 +23,7 @@ struct AttendPlan {
   int height = 0;  // of a tile
   int tiles = 0;
   int splits = 0;
-  int keys = 0;       // of a split, a multiple of kKeysTile
+  int keys = 0;       // of a split, a multiple of the tile's
   bool wide = false;  // for attention_warpgroup.cu
   __host__ __device__ int unit(int group, int tile, int split) const {
     return (group * tiles + tile) * splits + split;
@@ -56,7 +57,7 @@ __host__ __device__ inline AttendPlan wide_plan_of(int rows, int cache_rows, int
 // From an item's own sizes alone, so that its bits do not depend on its neighbours. Wanted are two blocks on
 // each of 132 processors: over a short cache by lower tiles, over a long one by splitting it.
 __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache_rows, const Shape& shape) {
-  constexpr int kEnoughUnits = 200, kWantedUnits = 264, kShortCache = 2048, kFewKeys = 128, kManyKeys = 512;
+  constexpr int kEnoughUnits = 200, kWantedUnits = kMostSplits, kShortCache = 2048, kFewKeys = 128, kManyKeys = 512;
   AttendPlan plan;
   plan.rows = static_cast<int>(T * (shape.heads / shape.groups));
   const int groups = static_cast<int>(shape.groups), rows = static_cast<int>(cache_rows);
@@ -69,7 +70,8 @@ __host__ __device__ inline AttendPlan plan_of(std::int64_t T, std::int64_t cache
   const int wanted = units >= kEnoughUnits ? 1 : (kWantedUnits + units - 1) / units;
   const int possible = (rows + least - 1) / least;
   const int splits = wanted < possible ? wanted : possible;
-  plan.keys = ((rows + splits - 1) / splits + kKeysTile - 1) / kKeysTile * kKeysTile;
+  const int tile = few ? kFewKeysTile : kKeysTile;
+  plan.keys = ((rows + splits - 1) / splits + tile - 1) / tile * tile;
   plan.splits = (rows + plan.keys - 1) / plan.keys;
   return plan;
 }

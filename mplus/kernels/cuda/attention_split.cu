@@ -124,25 +124,74 @@ __device__ void load_values(uint4 (&values)[4][E / 64], const Group& group, int 
   }
 }
 
-// Sixteen keys from `first` on, which have been loaded; while their values are weighed, those of the next
-// turn are on their way.
 template <int E>
-__device__ void turn(Running<E>& running, const Queries<E>& q, const Group& group, uint4 (&keys)[2][E / 32],
-                     int first) {
+__device__ void hide(float (&scores)[2][4], const Group& group, int first) {
   const int c = static_cast<int>(threadIdx.x) % 4;
-  uint4 values[4][E / 64];
-  load_values<E>(values, group, first);
-  float scores[2][4] = {};
-  make_scores<E>(scores, q, keys);
-  load_keys<E>(keys, group, first + kWarps * kKeys);
 #pragma unroll
   for (int n = 0; n < 2; ++n)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       if (first + 8 * n + 2 * c + i % 2 >= group.limits[i / 2]) scores[n][i] = -INFINITY;
+}
+
+// Sixteen keys from `first` on, which have been loaded; while their values are weighed, those of the next
+// turn are on their way.
+template <int E>
+__device__ void turn(Running<E>& running, const Queries<E>& q, const Group& group, uint4 (&keys)[2][E / 32],
+                     int first) {
+  uint4 values[4][E / 64];
+  load_values<E>(values, group, first);
+  float scores[2][4] = {};
+  make_scores<E>(scores, q, keys);
+  load_keys<E>(keys, group, first + kWarps * kKeys);
+  hide<E>(scores, group, first);
   weigh<E>(running, scores);
   add_values<E>(running, scores, values);
 }
+
+// A warp's ring in shared memory: keys and values of some turns, of which a lane reads what it asked for.
+template <int E>
+struct Ring {
+  static constexpr int kStages = E == 128 ? 3 : 6, kPieces = E / 16;  // pieces of keys, and as many of values
+  uint4 turns[kStages][2 * kPieces][kWarp];
+
+  __device__ void ask_for(const Group& group, int stage, int first, int end) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp, r = lane / 4, c = lane % 4;
+    if (first < end) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const bf16* row =
+            group.keys + static_cast<std::int64_t>(min(first + 8 * n + r, group.rows - 1)) * E + 8 * c;
+#pragma unroll
+        for (int s = 0; s < E / 32; ++s) ask(&turns[stage][n * (E / 32) + s][lane], row + 32 * s, true);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key = first + 2 * c + i % 2 + i / 2 * 8;
+        const bf16* row = group.values + static_cast<std::int64_t>(min(key, group.rows - 1)) * E + 8 * r;
+#pragma unroll
+        for (int h = 0; h < E / 64; ++h)
+          ask(&turns[stage][kPieces + i * (E / 64) + h][lane], row + 64 * h, true);
+      }
+    }
+    end_of_step();
+  }
+  __device__ void take(Running<E>& running, const Queries<E>& q, const Group& group, int stage, int first) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    wait_for_step<kStages - 1>();
+    uint4 keys[2][E / 32], values[4][E / 64];
+#pragma unroll
+    for (int i = 0; i < kPieces; ++i) {
+      keys[i / (E / 32)][i % (E / 32)] = turns[stage][i][lane];
+      values[i / (E / 64)][i % (E / 64)] = turns[stage][kPieces + i][lane];
+    }
+    float scores[2][4] = {};
+    make_scores<E>(scores, q, keys);
+    hide<E>(scores, group, first);
+    weigh<E>(running, scores);
+    add_values<E>(running, scores, values);
+  }
+};
 
 template <int E>
 struct Merged {
@@ -197,43 +246,103 @@ __device__ void finish(const Merged<E>& shared, const AttendItems& items, const 
   }
 }
 
+// A block's share of the work, without its queries.
 template <int E>
-__global__ void __launch_bounds__(kWarps* kWarp, 2) split_kernel(const __grid_constant__ AttendItems items) {
-  __shared__ Merged<E> shared;
-  begin_in_turn();
-  const AttendItem& item = items.list[blockIdx.z];
-  const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
-  const int split = static_cast<int>(blockIdx.x), group = static_cast<int>(blockIdx.y);
-  if (split >= plan.splits) return;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int r = lane / 4, c = lane % 4, sharing = static_cast<int>(items.shape.heads / items.shape.groups);
-  const std::int64_t offset = group * item.cache.group_stride;
-  Group rows{static_cast<const bf16*>(item.cache.keys) + offset,
-             static_cast<const bf16*>(item.cache.values) + offset,
-             static_cast<int>(item.cache.rows),
-             {}};
-  const int begin = split * plan.keys, end = min(rows.rows, begin + plan.keys);
+struct Part {
+  Group rows;
+  int begin, end;
+};
+
+template <int E>
+__device__ Part<E> part_of(const AttendItem& item, const AttendPlan& plan) {
+  const std::int64_t offset = blockIdx.y * item.cache.group_stride;
+  Part<E> part{{static_cast<const bf16*>(item.cache.keys) + offset,
+                static_cast<const bf16*>(item.cache.values) + offset,
+                static_cast<int>(item.cache.rows),
+                {}},
+               static_cast<int>(blockIdx.x) * plan.keys,
+               0};
+  part.end = min(part.rows.rows, part.begin + plan.keys);
+  return part;
+}
+
+template <int E>
+__device__ Queries<E> load_queries(Part<E>& part, const AttendItems& items, const AttendItem& item,
+                                   const AttendPlan& plan) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, r = lane / 4, c = lane % 4;
+  const int group = static_cast<int>(blockIdx.y),
+            sharing = static_cast<int>(items.shape.heads / items.shape.groups);
   Queries<E> q;
   const float scale = score_scale(E);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = r + 8 * half, known = min(row, plan.rows - 1), t = known / sharing;
     const float* from = item.q + (t * items.shape.heads + group * sharing + known % sharing) * E + 8 * c;
-    rows.limits[half] = min(end, static_cast<int>(item.cache.rows - item.T) + 1 + t);
+    part.rows.limits[half] = min(part.end, static_cast<int>(item.cache.rows - item.T) + 1 + t);
 #pragma unroll
     for (int s = 0; s < E / 32; ++s) (half == 0 ? q.low : q.high)[s] = load_query(from + 32 * s, scale);
   }
+  return q;
+}
+
+template <int E>
+__global__ void __launch_bounds__(kWarps* kWarp, 2) split_kernel(const __grid_constant__ AttendItems items) {
+  __shared__ Merged<E> shared;
+  begin_in_turn();
+  const AttendItem& item = items.list[blockIdx.z];
+  const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
+  if (static_cast<int>(blockIdx.x) >= plan.splits) return;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  Part<E> part = part_of<E>(item, plan);
+  const Queries<E> q = load_queries<E>(part, items, item, plan);
   Running<E> running;
   uint4 keys[2][E / 32];
-  load_keys<E>(keys, rows, begin + warp * kKeys);
-  for (int first = begin + warp * kKeys; first < end; first += kWarps * kKeys)
-    turn<E>(running, q, rows, keys, first);
+  load_keys<E>(keys, part.rows, part.begin + warp * kKeys);
+  for (int first = part.begin + warp * kKeys; first < part.end; first += kWarps * kKeys)
+    turn<E>(running, q, part.rows, keys, first);
   publish<E>(shared, running);
   finish<E>(shared, items, item, plan);
 }
 
-// A row over all splits, in their order.
+// The same through rings: settled rows are asked for before the last kernel has ended.
+template <int E>
+__global__ void __launch_bounds__(kWarps* kWarp, 2) ring_kernel(const __grid_constant__ AttendItems items) {
+  extern __shared__ __align__(16) unsigned char room[];
+  constexpr int kStages = Ring<E>::kStages, kStep = kWarps * kKeys;
+  const AttendItem& item = items.list[blockIdx.z];
+  const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
+  const bool idle = static_cast<int>(blockIdx.x) >= plan.splits;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  Ring<E>& ring = reinterpret_cast<Ring<E>*>(room)[warp];
+  Part<E> part = part_of<E>(item, plan);
+  const int first = part.begin + warp * kKeys, known = static_cast<int>(item.settled);
+  int asked = 0;
+  if (!idle)
+    for (; asked < kStages && first + asked * kStep + kKeys <= known; ++asked)
+      ring.ask_for(part.rows, asked, first + asked * kStep, part.end);
+  begin_in_turn();
+  if (idle) return;
+  for (; asked < kStages; ++asked) ring.ask_for(part.rows, asked, first + asked * kStep, part.end);
+  const Queries<E> q = load_queries<E>(part, items, item, plan);
+  Running<E> running;
+  int stage = 0;
+  for (int at = first; at < part.end; at += kStep) {
+    ring.take(running, q, part.rows, stage, at);
+    ring.ask_for(part.rows, stage, at + kStages * kStep, part.end);
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+  }
+  wait_for_step<0>();
+  __syncthreads();  // the rings are read
+  Merged<E>& shared = *reinterpret_cast<Merged<E>*>(room);
+  publish<E>(shared, running);
+  finish<E>(shared, items, item, plan);
+}
+
+// A row over all splits, in their order. Everything is asked for at once: nothing else keeps memory busy
+// here.
 __global__ void merge_kernel(const __grid_constant__ AttendItems items) {
+  constexpr int kAtOnce = 36;
+  __shared__ float shared[kWarp], mosts[kMostSplits], totals[kMostSplits];
   begin_in_turn();
   const AttendItem& item = items.list[blockIdx.z];
   const AttendPlan plan = plan_of(item.T, item.cache.rows, items.shape);
@@ -245,18 +354,34 @@ __global__ void merge_kernel(const __grid_constant__ AttendItems items) {
   const std::int64_t step = unit_floats(plan, e);
   const float* unit = item.partial + plan.unit(group, row / plan.height, 0) * step;
   const int local = row % plan.height, most_at = plan.height * e + local, total_at = most_at + plan.height;
-  float most = -INFINITY, total = 0, sum = 0;
-#pragma unroll 8
-  for (int s = 0; s < plan.splits; ++s) most = fmaxf(most, unit[s * step + most_at]);
-#pragma unroll 8
-  for (int s = 0; s < plan.splits; ++s) {  // many loads at once: nothing else keeps memory busy here
-    const float weight = weight_of(unit[s * step + most_at], most);
-    total += weight * unit[s * step + total_at];
-    sum += weight * unit[s * step + local * e + i];
+  float sums[kAtOnce], most = -INFINITY, total = 0, sum = 0;
+#pragma unroll
+  for (int s = 0; s < kAtOnce; ++s) sums[s] = s < plan.splits ? unit[s * step + local * e + i] : 0.0f;
+  for (int s = i; s < plan.splits; s += e) {
+    most = fmaxf(most, mosts[s] = unit[s * step + most_at]);
+    totals[s] = unit[s * step + total_at];
   }
+  most = block_max(most, shared);
+  const auto add = [&](int s, float x) {
+    const float weight = weight_of(mosts[s], most);
+    total += weight * totals[s];
+    sum += weight * x;
+  };
+#pragma unroll
+  for (int s = 0; s < kAtOnce; ++s)
+    if (s < plan.splits) add(s, sums[s]);
+#pragma unroll 8
+  for (int s = kAtOnce; s < plan.splits; ++s) add(s, unit[s * step + local * e + i]);
   const std::int64_t to = (row / sharing * items.shape.heads + group * sharing + row % sharing) * e + i;
   item.out[to] = sum / total;
   store_rounded(item.rounded, to, sum / total);
+}
+
+template <int E>
+void launch_ring(Stream stream, dim3 grid, const AttendItems& items) {
+  constexpr std::size_t kBytes = std::max(sizeof(Ring<E>) * kWarps, sizeof(Merged<E>));
+  allow_shared<ring_kernel<E>>(kBytes);
+  launch(ring_kernel<E>, grid, kWarps * kWarp, stream, kBytes, items);
 }
 
 }  // namespace
@@ -268,6 +393,11 @@ void attend_splits(Stream stream, const AttendItems& items) {
   if (splits == 0) return;
   const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(items.shape.groups),
                   static_cast<unsigned>(items.count));
+  if (items.count == 1) {  // several keep memory busy without rings, and faster
+    if (items.shape.head_size == 64) launch_ring<64>(stream, grid, items);
+    if (items.shape.head_size == 128) launch_ring<128>(stream, grid, items);
+    return;
+  }
   if (items.shape.head_size == 64) launch(split_kernel<64>, grid, kWarps * kWarp, stream, 0, items);
   if (items.shape.head_size == 128) launch(split_kernel<128>, grid, kWarps * kWarp, stream, 0, items);
 }

@@ -25,6 +25,7 @@ class CudaBackend final : public Backend {
   std::string numerics_id(Numerics numerics) const override;
   std::unique_ptr<QueueState> make_state() const override;
   void wait(Queue& queue) const override;
+  void wait_aside(Queue& queue) const override;
   void copy(Queue& queue, Tensor out, ConstTensor in) const override;
   void copy_all(Queue& queue, std::span<const RowCopy> copies) const override;
   void copy_aside(Queue& queue, Tensor out, ConstTensor in) const override;
@@ -45,7 +46,7 @@ class CudaBackend final : public Backend {
   void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
                       kernels::Rows rows) const override;
   void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
-                      kernels::Rows rows) const override;
+                      kernels::Rows rows, ResultUse use) const override;
   // attention.cpp
   void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                    const RopeTable& angles) const override;

@@ -51,6 +51,13 @@ inline std::size_t most_shared_bytes() {
   cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   return static_cast<std::size_t>(bytes);
 }
+// Multiprocessors of the current device.
+inline int processors() {
+  int device = 0, count = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  return count;
+}
 // Before a launch that takes more shared memory than every device gives: asked for once on each.
 template <auto kKernel>
 void allow_shared(std::size_t size_bytes) {

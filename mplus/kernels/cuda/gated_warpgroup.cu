@@ -26,7 +26,7 @@ struct GatedJob {
   const float *gate_low, *up_low;
   float scale;
   int rank;
-  float* out;
+  float* out;  // or null
   std::int64_t out_stride;
   Rounded rounded;
   int T, inputs, outputs;
@@ -129,7 +129,7 @@ __device__ void store(const Sums& sums, const GatedJob& job, int row, int output
       if (column >= job.outputs) continue;
       const float *gate = sums[n] + 2 * side, *up = sums[n + kOutputs / 8] + 2 * side;
       const float2 two = {gated(gate[0], up[0]), gated(gate[1], up[1])};
-      *reinterpret_cast<float2*>(job.out + t * job.out_stride + column) = two;
+      if (job.out != nullptr) *reinterpret_cast<float2*>(job.out + t * job.out_stride + column) = two;
       if (job.rounded.to != nullptr)
         static_cast<std::uint32_t*>(
             job.rounded.to)[(static_cast<std::int64_t>(t) * job.outputs + column) / 2] =
@@ -242,7 +242,7 @@ bool swiglu_product(Stream stream, const GatedProduct& from) {
                .up_low = up.low,
                .scale = gate.scale,
                .rank = static_cast<int>(from.adapters.rank),
-               .out = gate.out,
+               .out = from.only_rounded ? nullptr : gate.out,
                .out_stride = gate.out_stride,
                .rounded = from.rounded,
                .T = static_cast<int>(from.adapters.T),

@@ -59,34 +59,39 @@ __device__ float keep(void* kept, bool rounded, std::int64_t at, float x) {
   return __bfloat162float(value);
 }
 
-// Grid: rows, items, shares of a row. Pairs of keys and values, then pairs of queries.
+// Grid: rows, items, shares of a row. Pairs of keys and values, then pairs of queries. Numbers of a row's
+// pairs are small: only places in a cache take 64 bits.
 template <class Stored>
 __global__ void tokens_kernel(const __grid_constant__ TokenItems items) {
   begin_in_turn();
   const TokenItem& item = items.list[blockIdx.y];
-  const std::int64_t t = blockIdx.x, half = items.shape.head_size / 2, position = item.cache.rows + t;
+  const std::int64_t t = blockIdx.x, position = item.cache.rows + t;
   if (t >= item.T) return;
+  const int half = static_cast<int>(items.shape.head_size) / 2;
+  const int rows = static_cast<int>(items.shape.groups) * half,
+            all = rows + static_cast<int>(items.shape.heads) * half;
   const float* cos = items.angles + position * 2 * half;
   const float* sin = cos + half;
-  const std::int64_t rows = items.shape.groups * half, all = rows + items.shape.heads * half;
-  auto* keys = static_cast<Stored*>(item.cache.keys);
-  auto* values = static_cast<Stored*>(item.cache.values);
+  float* const queries = item.q + t * items.shape.heads * 2 * half;
+  auto* keys = static_cast<Stored*>(item.cache.keys) + position * 2 * half;
+  auto* values = static_cast<Stored*>(item.cache.values) + position * 2 * half;
   const auto look_at = [&](float a, float b, std::int32_t number) {
     if (items.note != nullptr && !(isfinite(a) && isfinite(b)))
       atomicMin(items.note, items.first_note + number);
   };
-  for (std::int64_t p = blockIdx.z * blockDim.x + threadIdx.x; p < all; p += blockDim.x * gridDim.z) {
-    const std::int64_t i = p % half;
+  for (int p = static_cast<int>(blockIdx.z * blockDim.x + threadIdx.x); p < all;
+       p += static_cast<int>(blockDim.x * gridDim.z)) {
+    const int head = p / half, i = p % half;
     if (p >= rows) {
-      float* q = item.q + t * items.shape.heads * 2 * half + (p - rows) / half * 2 * half + i;
+      float* q = queries + (head - static_cast<int>(items.shape.groups)) * 2 * half + i;
       const float a = q[0], b = q[half];
       look_at(a, b, 0);
       q[0] = a * cos[i] - b * sin[i];
       q[half] = b * cos[i] + a * sin[i];
       continue;
     }
-    const std::int64_t group = p / half, from = (t * items.shape.groups + group) * 2 * half + i;
-    const std::int64_t to = group * item.cache.group_stride + position * 2 * half + i;
+    const std::int64_t from = (t * items.shape.groups + head) * 2 * half + i,
+                       to = head * item.cache.group_stride + i;
     look_at(item.k[from], item.k[from + half], 1);
     look_at(item.v[from], item.v[from + half], 2);
     const float a = keep(item.kept_k, item.kept_rounded, from, item.k[from]);

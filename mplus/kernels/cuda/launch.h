@@ -130,7 +130,10 @@ void linear_tensor(Stream stream, const Products& products);
 // Needs inputs % 64 == 0.
 bool fits_linear_packed(const Products& products);
 void linear_packed(Stream stream, const Products& products);
-// out[rows, cols] f16: the values of i8 weights; cols % 16 == 0.
+// linear_stream.cu: what linear_packed() makes, with the same bits, for one row or two.
+bool fits_linear_stream(const Products& products);
+void linear_stream(Stream stream, const Products& products);
+// out[rows, cols] f16: the values of i8 weights; cols % 8 == 0, and both at whole 16 bytes.
 struct UnpackWeights {
   void* out = nullptr;
   const void* w = nullptr;
@@ -171,6 +174,7 @@ struct GatedProduct {
   const void* x = nullptr;  // [T, inputs] in their type
   std::int64_t inputs = 0;
   Rounded rounded;
+  bool only_rounded = false;  // `out` gets nothing
 };
 bool fits_gated_product(const GatedProduct& job);
 bool swiglu_product(Stream stream, const GatedProduct& job);  // false where the driver cannot
@@ -246,6 +250,7 @@ struct AttendItem {
   Cache cache;
   float* partial = nullptr;  // partial_floats() of them
   Rounded rounded = {};      // of out; by the matrix instruction only
+  std::int64_t settled = 0;  // rows of the cache that no kernel still running writes
 };
 inline constexpr int kMostAttendItems = 16;  // of one launch
 struct AttendItems {

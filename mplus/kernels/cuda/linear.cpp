@@ -14,6 +14,7 @@ namespace mplus::kernels::cuda {
 namespace {
 
 constexpr std::int64_t kFewRows = 64;        // up to here weights are what has to be moved
+constexpr std::int64_t kOperandInputs = 32;  // all products of so many, or twice as many, … read operands
 constexpr std::int64_t kNarrowOutputs = 64;  // up to here a tile of the library's would leave the device idle
 
 bool is_few(kernels::Rows rows, std::int64_t T) {
@@ -202,12 +203,12 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
 // Additions with the activation, so that gate and up are written and read once. Few rows: behind all
 // products. Many: in one kernel with the products where there is one.
 void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate,
-                                 const AdaptedOutput& up, kernels::Rows rows) const {
+                                 const AdaptedOutput& up, kernels::Rows rows, ResultUse use) const {
   const AdaptedOutput both[] = {gate, up};
   GatedProduct whole;
   if (queue.numerics() == Numerics::exact || x.size(0) == 0 ||
       !collect(whole.adapters, both, x.size(0), false) || !fits_gated(whole.adapters))
-    return Backend::swiglu_adapted(queue, x, gate, up, rows);
+    return Backend::swiglu_adapted(queue, x, gate, up, rows, use);
   CudaQueueState& state = state_for_products(queue);
   Products base = products_of(x), inner = base;
   for (const AdaptedOutput& output : both) {
@@ -224,7 +225,12 @@ void CudaBackend::swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutpu
   if (!few && fits_gated_product(whole)) {
     whole.x = operand_of(state, base, whole.gate.dtype);
     whole.rounded = state.round_along(gate.out);
-    if (swiglu_product(state.stream(), whole)) return check_launch("swiglu");
+    whole.only_rounded =
+        use == ResultUse::products && whole.rounded.to != nullptr && gate.out.size(1) % kOperandInputs == 0;
+    if (swiglu_product(state.stream(), whole)) {
+      if (whole.only_rounded) state.note_only_rounded();
+      return check_launch("swiglu");
+    }
   }
   run(queue, state, base, rows);
   swiglu_gated(state.stream(), whole.adapters, state.round_along(gate.out));

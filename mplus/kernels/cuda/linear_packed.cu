@@ -6,6 +6,7 @@
 #include "mplus/kernels/cuda/device.cuh"
 #include "mplus/kernels/cuda/dispatch.cuh"
 #include "mplus/kernels/cuda/launch.h"
+#include "mplus/kernels/cuda/linear_packed.cuh"
 #include "mplus/kernels/cuda/linear_tensor.cuh"
 
 namespace mplus::kernels::cuda {
@@ -49,22 +50,6 @@ struct PackedRows {
   }
 };
 
-// Four weights as two operands. A byte b with its sign turned, behind the exponent of 1024, is 1152 + b.
-__device__ void unpack(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
-  constexpr std::uint32_t kSigns = 0x80808080u, kExponents = 0x64646464u;
-  const __half2 zero = __float2half2_rn(1152.0f);
-  const std::uint32_t turned = bytes ^ kSigns, first = __byte_perm(turned, kExponents, 0x4140),
-                      second = __byte_perm(turned, kExponents, 0x4342);
-  const __half2 a = __hsub2(*reinterpret_cast<const __half2*>(&first), zero),
-                b = __hsub2(*reinterpret_cast<const __half2*>(&second), zero);
-  low = *reinterpret_cast<const std::uint32_t*>(&a);
-  high = *reinterpret_cast<const std::uint32_t*>(&b);
-}
-
-__device__ std::uint32_t word(const uint4& x, int i) {
-  return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
-}
-
 template <int kM, int kN>
 __device__ void multiply_packed(float (&sums)[kM][kN][4], const uint4* slabs) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -72,20 +57,8 @@ __device__ void multiply_packed(float (&sums)[kM][kN][4], const uint4* slabs) {
 #pragma unroll
   for (int n = 0; n < 2 * kN; ++n) x[n] = slabs[(2 * kM + n) * kSlab + lane];
 #pragma unroll
-  for (int m = 0; m < kM; ++m) {
-    const uint4 low = slabs[2 * m * kSlab + lane], high = slabs[(2 * m + 1) * kSlab + lane];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      std::uint32_t a[4];
-      unpack(word(low, j), a[0], a[2]);
-      unpack(word(high, j), a[1], a[3]);
-#pragma unroll
-      for (int n = 0; n < kN; ++n) {
-        const uint4& of = x[2 * n + j / 2];
-        mma<f16>(sums[m][n], a, word(of, 2 * (j % 2)), word(of, 2 * (j % 2) + 1));
-      }
-    }
-  }
+  for (int m = 0; m < kM; ++m)
+    multiply_bytes<kN>(sums[m], slabs[2 * m * kSlab + lane], slabs[(2 * m + 1) * kSlab + lane], x);
 }
 
 // The scales of a lane's outputs (device.cuh: rows r and r + 8 of every tile).
@@ -160,24 +133,41 @@ void launch_form(Stream stream, const Products& products) {
   launch(packed_kernel<kM, kN, kStages>, grid, kWarps * kWarp, stream, kBytes, products);
 }
 
-// A thread has 16 weights of a row at a time.
+// The values of four weights, each rounded once: a byte with its sign turned, behind the exponent of 2^23, is
+// 2^23 + 128 + code.
+__device__ uint2 values_of(std::uint32_t bytes, float scale) {
+  constexpr std::uint32_t kSigns = 0x80808080u, kExponent = 0x4b000000u;
+  const std::uint32_t turned = bytes ^ kSigns;
+  float x[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    x[i] = scale * (__uint_as_float(__byte_perm(turned, kExponent, 0x7650 + i)) - (0x1p23f + 128.0f));
+  return {pack<f16>(x[0], x[1]), pack<f16>(x[2], x[3])};
+}
+
+// A thread has eight weights of a row at a time, and of so many rows that memory is kept busy. Grid: pieces
+// of a row, rows.
+constexpr int kUnpackRows = 4;
+
 __global__ void unpack_kernel(UnpackWeights job) {
   begin_in_turn();
-  const std::int64_t pieces = job.cols / 16;
-  for (std::int64_t at = first_of_grid(); at < job.rows * pieces; at += grid_size()) {
-    const float scale = job.row_scales[at / pieces];
-    const uint4 bytes = load_once(static_cast<const uint4*>(job.w) + at);
-    uint4 out[2];
-    auto* words = reinterpret_cast<std::uint32_t*>(out);
+  const int pieces = static_cast<int>(job.cols / 8), piece = static_cast<int>(first_of_grid());
+  if (piece >= pieces) return;
+  for (std::int64_t row = blockIdx.y * kUnpackRows; row < job.rows; row += gridDim.y * kUnpackRows) {
+    uint2 bytes[kUnpackRows];
+    float scales[kUnpackRows];
 #pragma unroll
-    for (int i = 0; i < 16; i += 2) {
-      const std::uint32_t four = word(bytes, i / 4) >> (i % 4 * 8);
-      words[i / 2] = pack<f16>(scale * static_cast<float>(static_cast<std::int8_t>(four)),
-                               scale * static_cast<float>(static_cast<std::int8_t>(four >> 8)));
+    for (int i = 0; i < kUnpackRows; ++i) {
+      const std::int64_t from = min(row + i, job.rows - 1);
+      bytes[i] = __ldcs(static_cast<const uint2*>(job.w) + from * pieces + piece);
+      scales[i] = job.row_scales[from];
     }
-    auto* to = static_cast<uint4*>(job.out) + 2 * at;
-    to[0] = out[0];
-    to[1] = out[1];
+#pragma unroll
+    for (int i = 0; i < kUnpackRows; ++i) {
+      if (row + i >= job.rows) break;
+      const uint2 low = values_of(bytes[i].x, scales[i]), high = values_of(bytes[i].y, scales[i]);
+      static_cast<uint4*>(job.out)[(row + i) * pieces + piece] = {low.x, low.y, high.x, high.y};
+    }
   }
 }
 
@@ -196,6 +186,7 @@ bool fits_linear_packed(const Products& products) {
 
 void linear_packed(Stream stream, const Products& products) {
   if (products.count == 0 || products.T <= 0) return;
+  if (fits_linear_stream(products)) return linear_stream(stream, products);
   if (products.T <= kColumns) return launch_form<1, 1, 6>(stream, products);
   products.T <= 2 * kColumns ? launch_form<2, 2, 3>(stream, products)
                              : launch_form<2, 4, 2>(stream, products);
@@ -203,7 +194,10 @@ void linear_packed(Stream stream, const Products& products) {
 
 void unpack_weights(Stream stream, const UnpackWeights& job) {
   if (job.rows <= 0 || job.cols <= 0) return;
-  launch(unpack_kernel, blocks_for(job.rows * job.cols / 16), kThreads, stream, 0, job);
+  constexpr std::int64_t kMostRows = 32768;  // of a grid
+  const dim3 grid(static_cast<unsigned>((job.cols / 8 + kThreads - 1) / kThreads),
+                  static_cast<unsigned>(std::min(kMostRows, (job.rows + kUnpackRows - 1) / kUnpackRows)));
+  launch(unpack_kernel, grid, kThreads, stream, 0, job);
 }
 
 }  // namespace mplus::kernels::cuda

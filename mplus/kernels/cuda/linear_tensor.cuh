@@ -61,6 +61,19 @@ struct RowsOf {
   }
 };
 
+// A tile's 16 rows of weights, a lane's part of two of them, against columns of x: 32 inputs.
+template <class W, int kN>
+__device__ void multiply_values(float (&sums)[kN][4], const uint4& low, const uint4& high,
+                                const uint4 (&x)[kN]) {
+  const std::uint32_t first[4] = {low.x, high.x, low.y, high.y};
+  const std::uint32_t second[4] = {low.z, high.z, low.w, high.w};
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+    mma<W>(sums[n], first, x[n].x, x[n].y);
+    mma<W>(sums[n], second, x[n].z, x[n].w);
+  }
+}
+
 template <class W, int kM, int kN>
 __device__ void multiply(float (&sums)[kM][kN][4], const uint4* slabs) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -68,16 +81,8 @@ __device__ void multiply(float (&sums)[kM][kN][4], const uint4* slabs) {
 #pragma unroll
   for (int n = 0; n < kN; ++n) x[n] = slabs[(2 * kM + n) * kSlab + lane];
 #pragma unroll
-  for (int m = 0; m < kM; ++m) {
-    const uint4 low = slabs[2 * m * kSlab + lane], high = slabs[(2 * m + 1) * kSlab + lane];
-    const std::uint32_t first[4] = {low.x, high.x, low.y, high.y};
-    const std::uint32_t second[4] = {low.z, high.z, low.w, high.w};
-#pragma unroll
-    for (int n = 0; n < kN; ++n) {
-      mma<W>(sums[m][n], first, x[n].x, x[n].y);
-      mma<W>(sums[m][n], second, x[n].z, x[n].w);
-    }
-  }
+  for (int m = 0; m < kM; ++m)
+    multiply_values<W>(sums[m], slabs[2 * m * kSlab + lane], slabs[(2 * m + 1) * kSlab + lane], x);
 }
 
 // Adds what the warps have and writes the block's outputs.

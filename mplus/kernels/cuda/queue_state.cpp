@@ -10,7 +10,8 @@ namespace mplus::kernels::cuda {
 namespace {
 
 constexpr std::size_t kAligned = 256;
-constexpr int kNoNote = 0x7f;  // of every byte: larger than any number that is noted
+constexpr std::size_t kMostUnsettled = 128;  // caches: those of one session; beyond them none is settled
+constexpr int kNoNote = 0x7f;                // of every byte: larger than any number that is noted
 
 std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAligned - 1) / kAligned * kAligned; }
 
@@ -76,6 +77,8 @@ const void* CudaQueueState::rounded(const float* x, std::int64_t rows, std::int6
   const bool known = x == operand_.x && width == operand_.width && rows * width <= operand_.elements;
   const bool same = type == operand_type_;
   operand_type_ = type;
+  MPLUS_CHECK(!operand_.only || x != operand_.x || (known && same), "{} of {} rows were not kept as {}", rows,
+              width, dtype_name(type));
   if (!same) forget_rounded();
   return known && same ? scratch(operand_room_, 0) : nullptr;
 }
@@ -162,11 +165,35 @@ void CudaQueueState::wait() {
   landing_ = landed_ = 0;
   check(cudaStreamSynchronize(stream()), "computing");
   check(cudaStreamSynchronize(aside_), "copying from the device");
+  unsettled_.clear();
   for (Slot& slot : slots_) slot.filled = 0;
   for (const Landing& landing : arriving) std::memcpy(landing.to, landing.from, landing.size_bytes);
   arriving.clear();
   std::swap(arriving, pending_);  // keeps its room
 }
+
+void CudaQueueState::note_rows(const KvCache& cache) {
+  if (unsettled_.size() > kMostUnsettled) return;
+  const auto* begin = static_cast<const std::byte*>(cache.keys.data);
+  const auto* end = begin + row_bytes(cache.keys.dtype, cache.keys.size(0) * cache.keys.stride(0));
+  for (UnsettledRows& rows : unsettled_) {
+    if (end <= rows.begin || rows.end <= begin) continue;
+    rows.first = begin == rows.begin ? std::min(rows.first, cache.rows) : 0;
+    return;
+  }
+  unsettled_.push_back({begin, end, cache.rows});
+}
+
+std::int64_t CudaQueueState::settled_rows(const KvCache& cache) const {
+  if (unsettled_.size() > kMostUnsettled) return 0;
+  const auto* begin = static_cast<const std::byte*>(cache.keys.data);
+  for (const UnsettledRows& rows : unsettled_)
+    if (rows.begin <= begin && begin < rows.end)
+      return begin == rows.begin ? std::min(rows.first, cache.rows) : 0;
+  return cache.rows;
+}
+
+void CudaQueueState::wait_aside() { check(cudaStreamSynchronize(aside_), "copying from the device"); }
 
 std::uint32_t* CudaQueueState::counters(std::size_t n) {
   const std::size_t size_bytes = n * sizeof(std::uint32_t);

@@ -13,6 +13,7 @@
 #include "mplus/kernels/cuda/device_memory.h"
 #include "mplus/kernels/cuda/launch.h"
 #include "mplus/kernels/cuda/matmul.h"
+#include "mplus/kernels/kv.h"
 #include "mplus/kernels/queue.h"
 
 namespace mplus::kernels::cuda {
@@ -38,6 +39,7 @@ class CudaQueueState final : public QueueState {
   Rounded round_along(const ConstTensor& x);  // room for it, filled by the caller; none where it does not pay
   const void* rounded(const float* x, std::int64_t rows, std::int64_t width, DType type);  // or nullptr
   void* room_to_round(std::int64_t elements, DType type);  // for another x; the remembered one is lost
+  void note_only_rounded() { operand_.only = true; }       // of what was rounded along there is nothing else
   void forget_rounded() { operand_ = {}; }
   void forget_rounded(const float* begin, const float* end);  // if it is of what lies there
 
@@ -52,6 +54,12 @@ class CudaQueueState final : public QueueState {
   // The same to pinned memory, beside what the stream is told to do after this.
   void download_aside(void* to, const void* from, std::size_t size_bytes);
   void wait();
+  void wait_aside();  // for what was downloaded so
+
+  // Rows on their way into caches: those from cache.rows on. Of what a cache has, settled_rows() were there
+  // at the last wait(), so that nothing has to be waited for before they are read.
+  void note_rows(const KvCache& cache);
+  std::int64_t settled_rows(const KvCache& cache) const;
 
   std::uint32_t* counters(std::size_t n);  // zeros on the device, which every kernel leaves as zeros
 
@@ -72,9 +80,14 @@ class CudaQueueState final : public QueueState {
 
   std::byte* land(std::size_t size_bytes);  // pinned room until wait()
 
+  struct UnsettledRows {  // of one cache
+    const std::byte *begin, *end;
+    std::int64_t first;
+  };
   struct Operand {
     const float* x = nullptr;
     std::int64_t elements = 0, width = 0;
+    bool only = false;
   };
 
   const DeviceMemory* memory_;
@@ -91,6 +104,7 @@ class CudaQueueState final : public QueueState {
   Buffer note_, counters_;
   cudaStream_t aside_ = nullptr;
   cudaEvent_t made_ = nullptr;  // what is copied aside
+  std::vector<UnsettledRows> unsettled_;
 };
 
 }  // namespace mplus::kernels::cuda

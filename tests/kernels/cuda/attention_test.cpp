@@ -2,6 +2,7 @@
 #include "mplus/kernels/attention.h"
 
 #include "mplus/kernels/rope.h"
+#include "mplus/kernels/tokens.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {
@@ -134,6 +135,42 @@ TEST_P(CudaAttention, NeighboursDoNotChangeBits) {
     const std::vector<float> a = back(item.out), b = back(alone);
     ASSERT_TRUE(same_bits(a.data(), b.data(), std::ssize(a)))
         << item.q.size(0) << " queries, " << item.cache.rows << " rows";
+  }
+}
+
+// A kernel may ask for rows before the last one has ended, but never for those still on their way: rows, then
+// tokens one by one, waiting for nothing, for the rows, before each token, and for everything.
+TEST_P(CudaAttention, TokensSeeWhatCameJustBefore) {
+  enum class Waits : std::uint8_t { never, for_rows, before_tokens, always };
+  for (const KvShape& shape : {KvShape{8, 2, 128}, KvShape{9, 3, 64}}) {
+    const std::int64_t width = shape.heads * shape.head_size, kv = shape.groups * shape.head_size;
+    const std::int64_t first = 3000, tokens = 40, all = first + tokens;
+    RopeTable angles(std::vector<float>(index(shape.head_size / 2), 0.01f));
+    angles.reserve(queue(), all);
+    Random random(21);
+    const Tensor k = put(random.values(all * kv), {all, kv}), v = put(random.values(all * kv), {all, kv});
+    const std::vector<float> queries = random.values(tokens * width, 2.0f);
+    std::vector<float> wanted;
+    for (const Waits waits : {Waits::always, Waits::before_tokens, Waits::for_rows, Waits::never}) {
+      const Tensor q = put(queries, {tokens, width}), out = room(DType::f32, {tokens, width});
+      KvCache cache{room(cache_type(), {shape.groups, all, shape.head_size}),
+                    room(cache_type(), {shape.groups, all, shape.head_size}), 0};
+      queue().wait();
+      append_rows(queue(), cache, shape, {k.rows(0, first), v.rows(0, first)}, angles);
+      if (waits != Waits::never) queue().wait();
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        if (waits >= Waits::before_tokens) queue().wait();
+        const TokenRows rows{
+            .cache = cache, .q = q.rows(t, 1), .k = k.rows(first + t, 1), .v = v.rows(first + t, 1)};
+        append_tokens(queue(), {&rows, 1}, shape, angles);
+        ++cache.rows;
+        if (waits == Waits::always) queue().wait();
+        attend(queue(), out.rows(t, 1), q.rows(t, 1), cache, shape);
+      }
+      if (waits == Waits::always) wanted = back(out);
+      ASSERT_EQ(back(out), wanted) << "waits: " << static_cast<int>(waits);
+    }
+    forget();
   }
 }
 

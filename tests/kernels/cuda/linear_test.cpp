@@ -345,6 +345,29 @@ TEST_P(CudaAdapted, GatedBitsDependOnTheRowAlone) {
   }
 }
 
+// What is left for products alone gives them the bits that the whole result does.
+TEST_P(CudaAdapted, GatedOperandsServeTheNextProduct) {
+  const std::int64_t outputs = 352;
+  for (const std::int64_t T : {17, 600}) {
+    Random random(static_cast<std::uint64_t>(T));
+    const Projection gate = projection(random, outputs, 16, false),
+                     up = projection(random, outputs, 16, false);
+    std::vector<float> a = random.values(kInputs * outputs);
+    const Matrix down = weights(a, exact() ? DType::f32 : DType::bf16, kInputs, outputs);
+    const Tensor x = put(random.values(T * kInputs), {T, kInputs});
+    std::vector<float> found[2];
+    for (const ResultUse use : {ResultUse::any, ResultUse::products}) {
+      const Tensor h = put(std::vector<float>(index(T * outputs), NAN), {T, outputs}),
+                   other = room(DType::f32, {T, outputs}), out = room(DType::f32, {T, kInputs});
+      swiglu_adapted(queue(), x, output(gate, h), output(up, other), Rows::batched, use);
+      linear(queue(), out, h, down, {.rows = Rows::batched});
+      found[use == ResultUse::any ? 0 : 1] = back(out);
+    }
+    ASSERT_TRUE(same_bits(found[0].data(), found[1].data(), std::ssize(found[0]))) << T << " rows";
+    forget();
+  }
+}
+
 // With few rows, additions that are made with the activation give the bits of all in turn.
 TEST_P(CudaAdapted, FewGatedProductsHaveTheBitsOfTheirParts) {
   for (const std::int64_t rank : {16, 8, 5})

@@ -69,9 +69,9 @@ class CudaPacked : public DeviceTest {
 INSTANTIATE_TEST_SUITE_P(Cuda, CudaPacked, testing::Values(Numerics::fast), numerics_of);
 
 TEST_P(CudaPacked, EqualsTheProductInDoublePrecision) {
-  const Case cases[] = {{1, 64, 4},     {1, 576, 192},  {2, 4096, 40},  {7, 128, 68},
-                        {8, 576, 1536}, {9, 1536, 576}, {16, 64, 16},   {17, 576, 60},
-                        {33, 2048, 36}, {64, 1536, 68}, {70, 576, 192}, {300, 1536, 64}};
+  const Case cases[] = {{1, 64, 4},     {1, 576, 192},   {2, 4096, 40},  {7, 128, 68},   {8, 576, 1536},
+                        {9, 1536, 576}, {16, 64, 16},    {17, 576, 60},  {33, 2048, 36}, {64, 1536, 68},
+                        {70, 576, 192}, {300, 1536, 64}, {1, 576, 9000}, {3, 128, 9000}, {1, 14336, 33}};
   for (const Case& c : cases)
     for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
       for (const bool accumulate : {false, true}) {
@@ -81,7 +81,7 @@ TEST_P(CudaPacked, EqualsTheProductInDoublePrecision) {
 }
 
 TEST_P(CudaPacked, BitsOfARowDependOnTheRowAlone) {
-  for (const Case& c : {Case{150, 576, 200}, {150, 4096, 1024}, {150, 1536, 576}}) {
+  for (const Case& c : {Case{150, 576, 200}, {150, 4096, 1024}, {150, 1536, 576}, {150, 14336, 40}}) {
     Random random(6);
     const Packed w = packed(random, c.outputs, c.inputs);
     const Tensor all = put(random.values(c.T * c.inputs), {c.T, c.inputs}),
