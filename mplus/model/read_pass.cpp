@@ -1,6 +1,8 @@
 #include "mplus/model/read_pass.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/attention.h"
@@ -67,17 +69,55 @@ void tap_attention(Workspace& w, const Activations& a, const Share& s, std::int6
   taps->attention(l, kernels::to_host(w.queue(), weights), n, cache.rows);
 }
 
+bool is_tapped(const ReadItem& item) { return item.taps && item.taps->queries; }
+
+bool recalls(const ReadItem& item) {
+  return !item.cache->assembled() && item.recall && item.recall->wants_queries();
+}
+
+// Whether all it asks with are the retriever's queries, on the device.
+bool asks_there(Workspace& w, const ReadItem& item) {
+  return recalls(item) && !item.scout && !is_tapped(item) && !item.recall->wants_attention() &&
+         item.recall->asks_on_device() && !w.queue().device().is_cpu();
+}
+
+// What a layer's tokens ask, are and say, made once. Where nobody else needs it before, a share that asks on
+// the device does so first, and this is made while the host chooses its rows.
+class TokenProjection {
+ public:
+  TokenProjection(Workspace& w, const Activations& a, const Layer& layer, PassKind kind)
+      : w_(w), a_(a), layer_(layer), kind_(kind) {}
+  TokenProjection(const TokenProjection&) = delete;
+  TokenProjection& operator=(const TokenProjection&) = delete;
+  void make() {
+    if (std::exchange(made_, true)) return;
+    project(w_, a_.xn, {{a_.q, &layer_.q}, {a_.k, &layer_.k}, {a_.v, &layer_.v}},
+            kind_);  // [rows,H·e], [rows,G·e] twice
+  }
+  const std::function<void()>& later() const { return later_; }
+
+ private:
+  Workspace& w_;
+  const Activations& a_;
+  const Layer& layer_;
+  PassKind kind_;
+  bool made_ = false;
+  std::function<void()> later_ = [this] { make(); };
+};
+
 // What stands in front of the share's tokens, and what its scouts ask.
-void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int64_t l, Adapter adapter) {
+void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int64_t l, Adapter adapter,
+                   const TokenProjection& projection) {
   const ReadItem& item = *s.item;
-  const bool tapped = item.taps && item.taps->queries;
-  const bool recalls = !item.cache->assembled() && item.recall && item.recall->wants_queries();
+  const bool tapped = is_tapped(item), recalling = recalls(item);
   memory::LayerQueries queries;
-  const bool attention = tapped || (recalls && item.recall->wants_attention());
-  const bool there = recalls && !attention && item.recall->asks_on_device() && !w.queue().device().is_cpu();
-  if (there && !item.scout) queries = ask_there(w, a, s, l);
-  else if (tapped || (recalls && !item.scout))
+  const bool attention = tapped || (recalling && item.recall->wants_attention());
+  if (asks_there(w, item)) {
+    queries = ask_there(w, a, s, l);
+    queries.meanwhile = &projection.later();
+  } else if (tapped || (recalling && !item.scout)) {
     queries = ask_now(w, a, s, l, attention ? Asked::retriever_and_attention : Asked::retriever);
+  }
   if (tapped) item.taps->queries(l, queries);
   if (item.scout) w.scouts.push_back(ask(w, w.outgoing, a, s, l, Asked::retriever));
   if (!item.cache->assembled()) assemble(w, item, l, queries, adapter);
@@ -86,22 +126,30 @@ void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int6
 // Whether queries have to be known to be finite before they are turned: somebody asks with them, or the
 // processor, which is told at once.
 bool looks_ahead(Workspace& w, std::span<const Share> shares) {
-  const auto asks = [](const Share& s) {
-    return !s.item->cache->assembled() && s.item->recall && s.item->recall->wants_queries();
-  };
-  return w.queue().device().is_cpu() || std::any_of(shares.begin(), shares.end(), asks);
+  return w.queue().device().is_cpu() ||
+         std::any_of(shares.begin(), shares.end(), [](const Share& s) { return recalls(*s.item); });
+}
+
+// Whether a share asks on the device and none before it is asked about anything else.
+bool asks_first(Workspace& w, std::span<const Share> shares) {
+  const auto needs = [&](const Share& s) { return recalls(*s.item) || is_tapped(*s.item) || s.item->scout; };
+  const auto first = std::find_if(shares.begin(), shares.end(), needs);
+  return first != shares.end() && asks_there(w, *first->item) && std::none_of(first + 1, shares.end(), needs);
 }
 
 void attend_shares(Workspace& w, const Activations& a, std::span<const Share> shares, std::int64_t l,
-                   Adapter adapter) {
-  const bool ahead = looks_ahead(w, shares);
-  if (ahead) require_finite_attention(w, l, a.q, a);
+                   Adapter adapter, TokenProjection& projection) {
+  const bool ahead = looks_ahead(w, shares), later = asks_first(w, shares);
+  if (!later) projection.make();
+  if (ahead && !later) require_finite_attention(w, l, a.q, a);
   w.attend_items.clear();
   w.token_rows.clear();
   for (const Share& s : shares) {
-    prepare_cache(w, a, s, l, adapter);
+    prepare_cache(w, a, s, l, adapter, projection);
     w.token_rows.push_back(tokens_of(w, a, s, l));
   }
+  projection.make();
+  if (ahead && later) require_finite_attention(w, l, a.q, a);
   const std::int32_t note = ahead ? kernels::kNoNote : expect_finite_attention(w, l);
   kernels::append_tokens(w.queue(), w.token_rows, w.kv_shape(), w.rope(), note);
   for (const Share& s : shares) {
@@ -284,11 +332,10 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
     const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
     tap_hidden(w, a.x, shares, l);
     kernels::rms_norm(w.queue(), a.xn, a.x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
-    project(w, a.xn, {{a.q, &layer.q}, {a.k, &layer.k}, {a.v, &layer.v}},
-            kind);                              // [rows,H·e], [rows,G·e] twice
-    attend_shares(w, a, shares, l, adapter);    // [rows,H·e]
-    if (all_scout && l + 1 == c.layers) break;  // their queries were the last thing asked for
-    finish_layer(w, layer, a.x, a.o, kind);     // [rows,d]
+    TokenProjection projection(w, a, layer, kind);
+    attend_shares(w, a, shares, l, adapter, projection);  // [rows,H·e]
+    if (all_scout && l + 1 == c.layers) break;            // their queries were the last thing asked for
+    finish_layer(w, layer, a.x, a.o, kind);               // [rows,d]
   }
   w.outgoing.bring(w.queue());
   emit_logits(w, a.x, shares, sink);

@@ -201,6 +201,19 @@ std::int32_t expect_finite_attention(Workspace& w, std::int64_t layer) {
   return first;
 }
 
+namespace {
+
+// What gate and up leave is read by one kind of product, where all that follow are of their type.
+kernels::ResultUse use_of_gated(const Layer& layer) {
+  const Projection& down = layer.down;
+  const DType type = layer.gate.base.dtype;
+  const auto differs = [&](const Matrix& m) { return !m.empty() && m.dtype != type; };
+  return differs(down.base) || differs(down.write.a) || differs(down.read.a) ? kernels::ResultUse::any
+                                                                             : kernels::ResultUse::products;
+}
+
+}  // namespace
+
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {
   const io::ModelConfig& c = w.weights().config;
   const Activations a = w.rows(x.size(0));
@@ -208,7 +221,8 @@ void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attent
   kernels::rms_norm(w.queue(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
   if (layer.gate.bias.empty() && layer.up.bias.empty()) {
     kernels::swiglu_adapted(w.queue(), a.xn, adapted_output(w, {a.gate, &layer.gate}, 0, kind),
-                            adapted_output(w, {a.up, &layer.up}, 1, kind), kind.rows);  // [T,F]
+                            adapted_output(w, {a.up, &layer.up}, 1, kind), kind.rows,
+                            use_of_gated(layer));  // [T,F]
   } else {
     project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice
     kernels::swiglu(w.queue(), a.gate, a.gate, a.up);                    // [T,F]

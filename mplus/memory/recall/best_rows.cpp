@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/best_scores.h"
 #include "mplus/kernels/outgoing.h"
@@ -88,6 +89,18 @@ std::vector<RecalledRow> chosen(const Memory& memory, std::int64_t layer,
   return recalled;
 }
 
+// While what was chosen comes over, and after that, the device goes on.
+void bring_meanwhile(kernels::Queue& queue, kernels::Outgoing& room, const LayerQueries& queries) {
+  room.bring_aside(queue);
+  try {
+    if (queries.meanwhile) (*queries.meanwhile)();
+  } catch (const Error&) {
+    queue.wait_aside();  // what arrives late must not find its room given to others
+    throw;
+  }
+  queue.wait_aside();
+}
+
 }  // namespace
 
 std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, const Memory& memory,
@@ -117,8 +130,7 @@ std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, co
     kernels::chunk_sums(queue, {&marked, 1}, {.K = memory.layout().K});
   }
   kernels::best_scores(queue, best, scores, K0);
-  room.bring(queue);
-  queue.wait();
+  bring_meanwhile(queue, room, queries);
   const std::int64_t count = *room.on_host(best.count).on_host<std::int64_t>();
   if (count > most) return std::nullopt;
   return chosen(memory, layer,

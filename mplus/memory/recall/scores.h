@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,6 +25,8 @@ struct LayerQueries {
   std::int64_t heads = 0, head_size = 0;  // H, e: how `attention` is cut
   // `retriever` once more, where a pass left it on another device, else empty; at least T rows.
   ConstTensor there = {};
+  // What the device can do while the host chooses rows; whoever asks may leave it undone.
+  const std::function<void()>* meanwhile = nullptr;
 
   ConstTensor retriever_rows(std::int64_t d_r) const { return {retriever, DType::f32, {T, d_r}}; }
 };
