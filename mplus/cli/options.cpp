@@ -180,6 +180,12 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       ->group(group)
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, kMostHops).description(""));
+  add_choice(command, "--talk", options.talk,
+             "base: small talk, tasks and what everybody knows are answered by the base model alone, where "
+             "memory has nothing to say of it; memory: they are asked of memory like anything else; default: "
+             "base, where the delta can tell them",
+             {"base", "memory"})
+      ->group(group);
   command
       .add_option("--recall-chunks", options.recall_chunks,
                   "with --recall oracle: the writes to recall first, by number")
@@ -280,6 +286,7 @@ engine::GenerateOptions generate_options(const SamplingOptions& sampling, const 
   options.recall.search = search_from_name(memory.search);
   options.recall.evidence = evidence_from_name(memory.evidence);
   options.recall.hops = memory.hops;
+  options.recall.talk = talk_from_name(memory.talk);
   options.recall.words_weight = memory.words_weight;
   options.oracle_chunks = memory.recall_chunks;
   options.recall_seed = seed;

@@ -34,6 +34,7 @@ struct MemoryOptions {
   double words_weight = 1;
   std::string evidence;  // empty: as the delta says
   std::optional<std::int64_t> hops;
+  std::string talk;  // empty: as the delta says
   std::vector<std::int64_t> recall_chunks;
   std::string dtype;         // a name of memory_type_of(); empty: as the file or session, else kNewMemory
   std::string ltm_capacity;  // empty: as the file, else as the delta says

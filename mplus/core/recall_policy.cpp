@@ -61,6 +61,14 @@ std::string_view evidence_name(EvidenceRule evidence) {
   return kEvidenceNames[static_cast<std::size_t>(evidence)];
 }
 
+std::optional<TalkRule> talk_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kTalkNames); ++i)
+    if (name == kTalkNames[i]) return static_cast<TalkRule>(i);
+  return std::nullopt;
+}
+
+std::string_view talk_name(TalkRule talk) { return kTalkNames[static_cast<std::size_t>(talk)]; }
+
 std::optional<Search> search_from_name(std::string_view name) {
   if (name == "auto") return Search::automatic;
   if (name == "exact") return Search::exact;
@@ -74,6 +82,7 @@ RecallPolicy resolved(RecallPolicy policy, const RecallRequest& request) {
   policy.over_everything = request.over_everything.value_or(policy.over_everything);
   policy.margin = request.margin.value_or(policy.margin);
   policy.evidence = request.evidence.value_or(policy.evidence);
+  policy.talk = request.talk.value_or(policy.talk);
   policy.hops = request.hops.value_or(policy.hops);
   if (policy.hops < 1 || policy.hops > kMostHops)
     fail(ErrorCode::invalid_argument, "hops: expected 1 or {}, got {}", kMostHops, policy.hops);

@@ -50,6 +50,15 @@ inline constexpr std::string_view kEvidenceNames[] = {"none", "names"};  // in t
 std::optional<EvidenceRule> evidence_from_name(std::string_view name);
 std::string_view evidence_name(EvidenceRule evidence);
 
+// Who answers what nobody need have told: small talk, tasks, what everybody knows.
+enum class TalkRule : std::uint8_t {
+  memory,  // the same that answers everything else
+  base,    // the base model by itself, where the delta brings what tells such messages (docs/talk.md)
+};
+inline constexpr std::string_view kTalkNames[] = {"memory", "base"};  // in that order
+std::optional<TalkRule> talk_from_name(std::string_view name);
+std::string_view talk_name(TalkRule talk);
+
 enum class Search : std::uint8_t { automatic, exact, two_level };  // automatic: two levels where faster
 std::optional<Search> search_from_name(std::string_view name);     // auto, exact, two-level
 
@@ -88,6 +97,7 @@ struct RecallPolicy {
   // 2: what a passage names beside what the question names may lead on to a second one, and both are read
   // together. Where evidence is looked at; 1: passages are read by themselves.
   std::int64_t hops = 2;
+  TalkRule talk = TalkRule::base;
 };
 inline constexpr std::int64_t kMostHops = 2;
 
@@ -101,6 +111,7 @@ struct RecallRequest {
   std::optional<Search> search;
   std::optional<EvidenceRule> evidence;
   std::optional<std::int64_t> hops;
+  std::optional<TalkRule> talk;
 };
 
 // Throws where the two do not fit together.

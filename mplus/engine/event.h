@@ -27,13 +27,16 @@ struct TextTaken {
   bool complete = true;
 };
 
+inline constexpr std::string_view kByBase = "base";
+
 // A turn of conversation: what was said, what was answered, and what the model looked at.
 struct TurnTaken {
   std::string_view message = {};
   std::string_view answer = {};
   std::span<const io::TokenId> answer_ids = {};
   std::int64_t answer_read = 0;  // of them, those that the model has read back by now
-  std::string_view recall = {};  // the rule's name; "" if the caller brought a strategy of its own
+  // The rule's name; "" if the caller brought a strategy of its own, kByBase if the base model answered.
+  std::string_view recall = {};
   // [L], in the order they were attended to; [2·L], where not all of short-term memory was seen: the second
   // half is what was.
   std::span<const std::vector<std::int64_t>> recalled_births = {};

@@ -141,7 +141,8 @@ Steps<> Session::close_answer(const Answer& answer, std::int64_t source, std::in
 
 void Session::emit_turn(std::string_view message, const Answer& answer,
                         const GenerateOptions& options) const {
-  const std::string_view rule = options.recall_strategy ? "" : recall_rule_name(answer.recall);
+  std::string_view rule = options.recall_strategy ? "" : recall_rule_name(answer.recall);
+  if (answer.by_base) rule = kByBase;
   std::vector<std::vector<std::int64_t>> births = answer.recalled_births;
   births.insert(births.end(), answer.seen_births.begin(), answer.seen_births.end());
   emit(TurnTaken{.message = message,
@@ -214,7 +215,7 @@ std::vector<std::int64_t> Session::insert_reread(std::int64_t at, std::span<cons
 void Session::drop_reread() {
   const auto [at, count] = std::exchange(reread_, {});
   window_.erase(window_.begin() + at, window_.begin() + at + count);
-  rows_.erase(at, count);
+  if (at < rows_.size()) rows_.erase(at, count);  // or it was not read
 }
 
 }  // namespace mplus::engine

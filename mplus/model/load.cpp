@@ -122,6 +122,7 @@ void load_memory_parts(Weights& w, const TensorSource& source) {
   const float* votes =
       source.find("vote_weights") ? source.vector(w, "vote_weights", m).on_host<float>() : nullptr;
   if (votes || !memory.layers.is_all()) w.vote_weights.assign(w.layers.size(), 0.0);
+  if (memory.talk) w.talk = source.vector(w, "talk", c.hidden + 1);
   w.has_vector_pool = source.find("vector_pool") != nullptr;
   ConstTensor pool;
   if (w.has_vector_pool) pool = source.vector(w, "vector_pool", m * c.hidden).as_shape({m, c.hidden});
@@ -213,6 +214,9 @@ void load_delta(Weights& w, const fs::path& path) {
          w.memory->layers.text(), w.config.layers);
   w.memory->layers = w.memory->layers.of(w.config.layers);
   check_sizes(*w.memory, path.string());
+  if (w.memory->talk && w.memory->talk->layer >= w.config.layers)
+    fail(ErrorCode::model_mismatch, "{}: metadata 'talk_layer': expected one of {} layers, found {}",
+         path.string(), w.config.layers, w.memory->talk->layer);
   load_memory_parts(w, TensorSource::from(file));
 }
 

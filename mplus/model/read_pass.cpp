@@ -262,7 +262,7 @@ void prepare(Workspace& w, std::span<const Share> shares, std::int64_t rows) {
 
 void tap_hidden(Workspace& w, ConstTensor x, std::span<const Share> shares, std::int64_t l) {
   for (const Share& s : shares)
-    if (s.item->taps && s.item->taps->hidden)
+    if (s.item->taps && s.item->taps->hidden && s.item->taps->hidden_layer.value_or(l) == l)
       s.item->taps->hidden(l, kernels::to_host(w.queue(), x.rows(s.at, s.T)));
 }
 

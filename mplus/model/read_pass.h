@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct ReadTaps {
       attention;
   std::int64_t attention_queries = 0;
   std::function<void(std::int64_t layer, std::span<const float> hidden)> hidden;  // a layer's input, [T, d]
+  std::optional<std::int64_t> hidden_layer;                                       // of it alone
 };
 
 // The scouts' states in every layer, those of attention aside, read over [bos | short-term | window | tokens]

@@ -250,6 +250,11 @@ void save_delta(const Weights& w, const fs::path& file, std::optional<DType> dty
   const std::int64_t m = w.memory->layers.count(w.config.layers);
   if (!votes.empty()) out.add_f32("vote_weights", {m}, votes);
   if (!pool.empty()) out.add_f32("vector_pool", {m, w.config.hidden}, pool);
+  if (!w.talk.empty()) {
+    std::vector<float> talk;
+    append(talk, w.talk);
+    out.add_f32("talk", {std::ssize(talk)}, talk);
+  }
   out.write(file, io::delta_metadata(*w.memory));
 }
 

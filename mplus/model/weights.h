@@ -75,6 +75,7 @@ struct Weights {
   ConstTensor final_norm;            // [d]
   ConstTensor positional;            // [d], added to the rows an update writes
   std::vector<double> vote_weights;  // [L] or empty; 0 where a layer keeps no memory
+  ConstTensor talk;                  // [d + 1], the last one alone: MemoryConfig::talk; empty: none
   bool has_vector_pool = false;      // every layer that keeps a memory has one
   std::optional<InitialMemory> initial_memory;
   float lora_scale = 0;  // α / r

@@ -165,7 +165,8 @@ class JournalReader {
     const std::int64_t updates = session_.memory().updates();
     for (const std::int64_t chunk : details.reread)
       if (chunk >= updates) senseless("details: chunk {} was read again, and there are {}", chunk, updates);
-    if (!details.recall.empty() && !recall_rule_from_name(details.recall))
+    if (!details.recall.empty() && details.recall != engine::kByBase &&
+        !recall_rule_from_name(details.recall))
       senseless("details: no rule of recall is called {}", io::shown(details.recall));
     ++turns_;
   }

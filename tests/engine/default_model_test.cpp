@@ -200,6 +200,55 @@ TEST_F(DefaultModel, ATurnOverTwoPassagesIsReplayedAsItWas) {
             again.fork().say("And who is my brother?", options).tokens);
 }
 
+// What memory has nothing to say of; the delta's adapters would answer it otherwise.
+TEST_F(DefaultModel, TalkIsAnsweredAsTheBaseWould) {
+  EngineOptions plain;
+  plain.files = locate_model("", "none");
+  Engine base(plain);
+  Session session(*engine_);
+  ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);
+  GenerateOptions options;
+  options.max_tokens = 16;
+  for (const char* message : {"Write a poem about the sea.", "Thank you, you are very helpful!"}) {
+    std::string shown;
+    options.on_text = [&](std::string_view piece) {
+      shown += piece;
+      return true;
+    };
+    const Answer said = session.fork().say(message, options);
+    EXPECT_TRUE(said.by_base) << message;
+    EXPECT_EQ(shown, said.text);
+    options.on_text = nullptr;
+    EXPECT_EQ(said.text, Session(base).say(message, options).text);
+    EXPECT_EQ(session.ask(message, options).text, said.text);
+    GenerateOptions by_memory = options;
+    by_memory.recall.talk = TalkRule::memory;
+    EXPECT_FALSE(session.ask(message, by_memory).by_base);
+  }
+  const Answer told = session.ask("What is the capital of Tazisa?", options);
+  EXPECT_FALSE(told.by_base);
+  EXPECT_NE(told.text.find("Nokzi"), std::string::npos);
+  EXPECT_FALSE(session.ask("Who is my sister?", options).by_base);
+}
+
+// It waits in the window, and the next turn reads it: in a replay, too.
+TEST_F(DefaultModel, ATurnOfTheBaseIsReplayedAsItWas) {
+  Session session(*engine_), again(*engine_);
+  for (Session* s : {&session, &again}) ASSERT_GT(s->remember(kFacts, "facts.txt").updates, 0);
+  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
+  GenerateOptions options;
+  options.max_tokens = 16;
+  EXPECT_TRUE(session.say("Write a poem about the sea.", options).by_base);
+  EXPECT_FALSE(session.say("What is the cat of the baker called?", options).by_base);
+  EXPECT_TRUE(session.say("Thank you, you are very helpful!", options).by_base);
+  session.set_event_sink({});
+  ASSERT_EQ(session.window().size(), again.window().size());
+  for (std::size_t i = 0; i < session.window().size(); ++i)
+    EXPECT_EQ(session.window()[i].id, again.window()[i].id);
+  for (const char* next : {"And who is my brother?", "Write another one."})
+    EXPECT_EQ(session.fork().say(next, options).tokens, again.fork().say(next, options).tokens);
+}
+
 TEST_F(DefaultModel, TextThatWaitsIsTheNewest) {
   Session session(*engine_);
   ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);

@@ -40,7 +40,7 @@ struct EvalOptions {
   std::vector<std::string> given;  // options on the command line, by their long names
   std::vector<std::string> data, distractors, answers;
   std::string columns, distances, lengths, depths, protocol = "stream", start = "empty", form, report, plan;
-  std::string ask_in = "conversation", evidence, part;
+  std::string ask_in = "conversation", evidence, talk, part;
   std::int64_t samples = 0, max_tokens = 0, answer_tokens = 10;
   std::uint64_t seed = 0;
   bool force = false, json = false;
@@ -102,6 +102,7 @@ eval::TaskOptions task_options(const EvalOptions& o) {
   options.max_tokens = o.max_tokens;
   options.most_answer_tokens = o.answer_tokens;
   options.evidence = evidence_from_name(o.evidence);
+  options.talk = talk_from_name(o.talk);
   if (!o.part.empty()) take_part(options, o.part);
   options.ask_in_conversation = o.ask_in == "conversation";
   options.seed = o.seed;
@@ -368,6 +369,10 @@ void add_asking_options(CLI::App& command, EvalOptions& options) {
       command, "--evidence", options.evidence,
       "whether answers out of memory are checked by names, as mplus ask does; default: as the delta says",
       {"names", "none"});
+  add_choice(command, "--talk", options.talk,
+             "who answers talk and tasks: the base model by itself, as in mplus ask, or memory like anything "
+             "else; default: as the delta says",
+             {"base", "memory"});
   add(command, "-n,--max-tokens", options.max_tokens,
       "longest answer, in tokens; default: the task's own, mostly 12", "N")
       ->check(CLI::Range(1, 4096).description(""));

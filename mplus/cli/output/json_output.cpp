@@ -29,6 +29,7 @@ Json answer_json(const engine::Answer& answer, const engine::Record& record, boo
                                {"said", refuted.said},
                                {"names", refuted.names}});
   json["asked_on"] = answer.asked_on.empty() ? Json() : Json(answer.asked_on);
+  json["by_base"] = answer.by_base;
   json["waiting"] = spans_json(answer.waiting, record);
   if (with_why) json["why"] = why_json(answer.why, record);
   return json;

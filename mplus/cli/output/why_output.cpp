@@ -85,6 +85,7 @@ std::string refuted_text(const engine::Refuted& refuted) {
 }  // namespace
 
 std::string why_text(const engine::Answer& answer, const engine::Record& record, const Terminal& terminal) {
+  if (answer.by_base) return "  The base model answered by itself; nothing was recalled for it.\n";
   std::string text;
   int number = 0;
   const auto passage = [&](const std::string& place, const std::vector<engine::Span>& spans) {

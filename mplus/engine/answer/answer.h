@@ -86,6 +86,7 @@ struct Answer {
   std::vector<Refuted> refuted;
   // Asked of what a passage names, where that led on to another (RecallPolicy::hops); its answer is this one.
   std::string asked_on;
+  bool by_base = false;  // it is the base model's own, and nothing of the memory was read for it (talk.h)
   // Text not written yet that gave the answer, read before any chunk; empty where memory was read.
   std::vector<Span> waiting;
   std::vector<std::vector<std::int64_t>> recalled_births;  // [L], in the order they were attended to

@@ -1,6 +1,7 @@
 #include "mplus/engine/answer/answering.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answer_text.h"
@@ -83,6 +84,17 @@ Prompt Answering::prompt() const {
 }
 
 Steps<Answer> Answering::run() {
+  if (told_ && told_->recall == kByBase) co_return co_await take_base_answer();
+  co_await judge();
+  if (talk_ != Talk::yes) {
+    Answer answer = co_await answer_from_memory();
+    if (!by_base_) co_return answer;
+    answer_ = std::move(answer);
+  }
+  co_return co_await answer_by_base();
+}
+
+Steps<Answer> Answering::answer_from_memory() {
   const bool rereads = options_.reread > 0 || (told_ && !told_->reread.empty());
   auto began = Clock::now();
   unread_ = unread_tokens();
@@ -101,6 +113,7 @@ Steps<Answer> Answering::run() {
     if (answered) break;
     session_.window_.erase(session_.window_.begin() + asked, session_.window_.end());
     co_await pass_over(chunk_seen());
+    if (by_base_) break;
   }
   if (told_anew_ && !no_answer_ && chunk_seen()) std::erase(answer_.passed, *chunk_seen());  // read again
   answer_.recall = reading_.policy().rule;
@@ -127,12 +140,25 @@ Steps<> Answering::put_reread() {
                   [&](std::int64_t c) { return std::find(first.begin(), first.end(), c) != first.end(); });
     best.insert(best.begin(), first.begin(), first.end());
   }
-  answer_.reread =
-      session_.insert_reread(place_.scouts_begin, best, as_told ? std::ssize(best) : options_.reread,
-                             as_told ? 0 : options_.max_tokens);
+  put_in_front(best, as_told ? std::ssize(best) : options_.reread, as_told ? 0 : options_.max_tokens);
+}
+
+void Answering::put_in_front(std::span<const std::int64_t> best, std::int64_t n, std::int64_t answer_tokens) {
+  answer_.reread = session_.insert_reread(place_.scouts_begin, best, n, answer_tokens);
   place_.scouts_begin += session_.reread_.count;
   place_.scouts_end += session_.reread_.count;
   unread_ = unread_tokens();
+}
+
+void Answering::reread_instead() {
+  place_.scouts_begin -= session_.reread_.count;
+  place_.scouts_end -= session_.reread_.count;
+  session_.drop_reread();
+  std::vector<std::int64_t> best = {*std::exchange(reread_next_, std::nullopt)};
+  for (const std::int64_t chunk : answer_.reread)
+    if (chunk != best.front()) best.push_back(chunk);
+  put_in_front(best, options_.reread, options_.max_tokens);
+  reading_.again();
 }
 
 void Answering::note_read() {
@@ -171,11 +197,15 @@ Steps<bool> Answering::attempt() {
 // read once more, to say that there is no answer.
 Steps<> Answering::pass_over(std::optional<std::int64_t> chunk) {
   session_.rows_.truncate(already_read_);
-  if ((doubted_ || !reading_.has_next()) && may_hop()) {
+  if (reread_next_) {
+    reread_instead();
+  } else if ((doubted_ || !reading_.has_next()) && may_hop()) {
     co_await begin_hop();
   } else if (reading_.has_next()) {
     if (chunk) answer_.passed.push_back(*chunk);
     reading_.next();
+  } else if (talk_ == Talk::maybe) {
+    by_base_ = true;
   } else {
     no_answer_ = true;
     reading_.again();
@@ -227,6 +257,7 @@ Passage Answering::passage() const {
 
 // Of the best chunks the newest in which another value stands; then, if that gives no answer, this one again.
 bool Answering::is_told_anew(std::string_view said) {
+  if (!answer_.reread.empty()) return is_reread_told_anew(said);
   const std::optional<std::int64_t> chunk = chunk_seen();
   if (told_anew_ || !reading_.behind() || !chunk) return false;
   const std::string text = chunk_text(session_.record_, *chunk);
@@ -239,9 +270,28 @@ bool Answering::is_told_anew(std::string_view said) {
   return told_anew_;
 }
 
+bool Answering::is_reread_told_anew(std::string_view said) {
+  if (told_anew_ || told_) return false;
+  std::vector<std::int64_t> others = reading_.ranking();
+  others.resize(std::min(others.size(), kBestChunks));
+  std::int64_t newest = -1;
+  for (const std::int64_t chunk : answer_.reread) {
+    const std::string text = chunk_text(session_.record_, chunk);
+    for (const std::int64_t other : others)
+      if (other > chunk && evidence_->is_told_anew(said, text, chunk_text(session_.record_, other)))
+        newest = std::max(newest, other);
+  }
+  const auto again = std::find(answer_.reread.begin(), answer_.reread.end(), newest);
+  told_anew_ = newest >= 0 && again == answer_.reread.end();
+  if (told_anew_) reread_next_ = newest;
+  return told_anew_;
+}
+
 AnswerText::Refutes Answering::refutes() {
-  if (!evidence_) return nullptr;
+  if (!evidence_ && talk_ != Talk::maybe) return nullptr;
   return [this, read = passage()](std::string_view said) {
+    if (talk_ == Talk::maybe && !stands_in(said, read.text)) return true;
+    if (!evidence_) return false;
     const bool against = evidence_->speaks_against(said, read);
     if (against) answer_.refuted.push_back({chunk_seen(), std::string(said), evidence_->names()});
     return against || is_told_anew(said) || doubts(said, read);

@@ -14,6 +14,7 @@
 #include "mplus/engine/answer/evidence.h"
 #include "mplus/engine/answer/hop.h"
 #include "mplus/engine/answer/reading.h"
+#include "mplus/engine/answer/talk.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::engine {
@@ -34,6 +35,8 @@ class Answering {
   std::vector<io::TokenId> unread_tokens() const;
   Prompt prompt() const;
   Steps<> put_reread();   // in front of the question
+  void put_in_front(std::span<const std::int64_t> best, std::int64_t n, std::int64_t answer_tokens);
+  void reread_instead();  // what tells it anew
   Steps<bool> attempt();  // false: no answer, on to the next
   Steps<> pass_over(std::optional<std::int64_t> chunk);
   void note_read();
@@ -44,6 +47,20 @@ class Answering {
   SpeaksFor speaks_for() const;
   AnswerText::Refutes refutes();
   bool is_told_anew(std::string_view said);  // then that is read next
+  bool is_reread_told_anew(std::string_view said);
+
+  Steps<Answer> answer_from_memory();
+
+  // The base model's own answer (talk.h): answering_talk.cpp.
+  bool may_talk() const;
+  bool in_conversation() const;
+  Steps<> judge();
+  bool is_spoken_of() const;
+  Session conversation() const;
+  GenerateOptions base_options() const;
+  Steps<Answer> answer_by_base();
+  Steps<Answer> take_base_answer();
+  Steps<> leave_unread(std::span<const io::TokenId> ids);
 
   // A second hop (hop.h), between what one passage at a time says and the answer: answering_hop.cpp.
   struct Said {
@@ -56,7 +73,7 @@ class Answering {
   Steps<> begin_hop();  // the next attempt reads both passages
   Steps<std::optional<Said>> ask_on();
   void give_up_hop();  // the next gives what was said before
-  bool none_is_none() { return reading_.has_next() || may_hop(); }
+  bool none_is_none() { return reading_.has_next() || may_hop() || talk_ == Talk::maybe; }
   bool doubts(std::string_view said, const Passage& read);
   Steps<> say_again(const Said& said);
 
@@ -84,7 +101,10 @@ class Answering {
   Reading reading_;
   std::optional<Evidence> evidence_;
   bool told_anew_ = false;
+  std::optional<std::int64_t> reread_next_;  // the chunk that does, where text is read again
   bool no_answer_ = false;  // is all that is left to say
+  Talk talk_ = Talk::no;
+  bool by_base_ = false;  // memory has no answer
   bool hopped_ = false;
   std::optional<Hop> hop_;
   std::optional<Link> link_;

@@ -108,6 +108,7 @@ void Answering::give_up_hop() {
   reading_.again();
   say_next_ = said_before_;
   no_answer_ = !said_before_;
+  by_base_ = no_answer_ && talk_ == Talk::maybe;
 }
 
 }  // namespace mplus::engine

@@ -53,13 +53,7 @@ bool is_in_capitals(const TextWord& word) {
 
 // What is asked of a name is in words like these; shorter ones and these say little.
 bool has_weight(const TextWord& word) {
-  constexpr std::array<std::string_view, 40> kLight = {
-      "what", "which", "when", "where", "whom", "whose", "does",  "that", "this", "with",
-      "from", "have",  "been", "were",  "they", "their", "there", "into", "than", "then",
-      "some", "many",  "much", "the",   "and",  "was",   "did",   "how",  "who",  "for",
-      "are",  "has",   "had",  "can",   "its",  "her",   "his",   "our",  "you",  "not"};
-  return !word.capital && word.form.size() >= 3 &&
-         std::find(kLight.begin(), kLight.end(), word.form) == kLight.end();
+  return !word.capital && word.form.size() >= 3 && !says_little(word.form);
 }
 
 // Days and months have capitals in English; they say when, not of whom.

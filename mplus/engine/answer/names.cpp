@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -196,6 +197,15 @@ std::vector<Name> names_of(std::span<const TextWord> words) {
     open = word.capital;
   }
   return names;
+}
+
+bool says_little(std::string_view form) {
+  constexpr std::array<std::string_view, 40> kLight = {
+      "what", "which", "when", "where", "whom", "whose", "does",  "that", "this", "with",
+      "from", "have",  "been", "were",  "they", "their", "there", "into", "than", "then",
+      "some", "many",  "much", "the",   "and",  "was",   "did",   "how",  "who",  "for",
+      "are",  "has",   "had",  "can",   "its",  "her",   "his",   "our",  "you",  "not"};
+  return std::find(kLight.begin(), kLight.end(), form) != kLight.end();
 }
 
 bool is_same_word(std::string_view a, std::string_view b) {

@@ -27,6 +27,9 @@ std::vector<TextWord> text_words(std::string_view text);
 using Name = std::vector<TextWord>;  // one word or more
 std::vector<Name> names_of(std::span<const TextWord> words);
 
+// By its form: "what", "does" and the like.
+bool says_little(std::string_view form);
+
 // The same word but for an ending or, in a long one, a slip of the pen. Numbers are the same or not.
 bool is_same_word(std::string_view a, std::string_view b);
 

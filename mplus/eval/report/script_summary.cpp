@@ -31,9 +31,12 @@ std::vector<Measure> measures_of(const std::string& task) {
 // One row a column and point; finding beside answering.
 Table by_point(const Json& run, const std::vector<std::string>& columns) {
   const Json& samples = run.at("samples");
-  const std::vector<Measure> measures = measures_of(run.at("run").at("task").get<std::string>());
+  const std::string task = run.at("run").at("task");
+  const std::vector<Measure> measures = measures_of(task);
+  // Questions of chains are asked so many chunks after their facts, each at a point of its own.
+  const char* point_field = task == "chains" ? "distance" : "written";
   Table table{.title = "Answers",
-              .header = {"column", "chunks written"},
+              .header = {"column", task == "chains" ? "chunks since" : "chunks written"},
               .rows = {},
               .note = "Mean and 95 % interval over questions."};
   for (const Measure& measure : measures) table.header.emplace_back(measure.title);
@@ -42,10 +45,10 @@ Table by_point(const Json& run, const std::vector<std::string>& columns) {
   for (const std::string& column : columns) {
     std::set<std::int64_t> points;  // −1: asked once, whatever was written
     for (const Json& s : samples)
-      if (s.at("column") == column) points.insert(s.value("written", std::int64_t{-1}));
+      if (s.at("column") == column) points.insert(s.value(point_field, std::int64_t{-1}));
     for (std::int64_t point : points) {
       const auto fits = [&](const Json& s) {
-        return s.at("column") == column && s.value("written", std::int64_t{-1}) == point;
+        return s.at("column") == column && s.value(point_field, std::int64_t{-1}) == point;
       };
       std::vector<std::string> row{column, point < 0 ? "any" : std::to_string(point)};
       for (const Measure& measure : measures)

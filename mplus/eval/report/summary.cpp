@@ -41,8 +41,8 @@ Summary summarise(const Json& run) {
   if (task == "mixed") return summarise_mixed(run);
   if (task == "lm-loss" || task == "base") return summarise_loss(run);
   if (task == "cost") return summarise_cost(run);
-  if (task == "needle" || task == "twice" || task == "unknown" || task == "chat" || task == "longbench")
-    return summarise_script(run);
+  for (const char* script : {"needle", "twice", "unknown", "chat", "chains", "longbench"})
+    if (task == script) return summarise_script(run);
   fail(ErrorCode::unsupported, "run {}: task \"{}\" is not known", run.value("name", ""), task);
 }
 

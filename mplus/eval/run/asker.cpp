@@ -36,8 +36,8 @@ std::vector<io::TokenId> joined(const std::vector<std::vector<io::TokenId>>& pie
 }  // namespace
 
 Asker::Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens,
-             std::optional<EvidenceRule> evidence)
-    : engine_(engine), base_(base), max_tokens_(max_tokens), evidence_(evidence) {}
+             std::optional<EvidenceRule> evidence, std::optional<TalkRule> talk)
+    : engine_(engine), base_(base), max_tokens_(max_tokens), evidence_(evidence), talk_(talk) {}
 
 std::string Asker::prompt(const std::string& question) const {
   std::string text = engine_.has_memory() ? engine_.weights().memory->prompt : "";
@@ -186,7 +186,11 @@ engine::GenerateOptions Asker::read_options(const Column& column, const std::str
   options.recall.read_over = read_over;
   options.recall.hops = column.hops > 0 ? column.hops : engine_.recall_policy().hops;
   options.recall.evidence = evidence_.value_or(engine_.recall_policy().evidence);
-  if (chosen == RecallRule::oracle) options.recall.evidence = EvidenceRule::none;  // what is given is read
+  options.recall.talk = talk_.value_or(engine_.recall_policy().talk);
+  if (chosen == RecallRule::oracle) {  // what is given is read
+    options.recall.evidence = EvidenceRule::none;
+    options.recall.talk = TalkRule::memory;
+  }
   const RecallPolicy policy = resolved(engine_.recall_policy(), options.recall);
   const memory::RecallInput input{.layer_weights = engine_.weights().vote_weights,
                                   .seed = io::xxh3(std::as_bytes(std::span(words))),

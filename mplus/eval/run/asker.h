@@ -55,9 +55,10 @@ enum class Form { prompt, turn };
 class Asker {
  public:
   // `base`: the same model without delta, for the columns that want it; may be null if none does. `evidence`:
-  // how answers out of memory are checked; unset: as the delta says.
+  // how answers out of memory are checked, `talk`: who answers what nobody need have told; unset: as the
+  // delta says.
   Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_tokens,
-        std::optional<EvidenceRule> evidence = {});
+        std::optional<EvidenceRule> evidence = {}, std::optional<TalkRule> talk = {});
 
   std::string prompt(const std::string& question) const;
   std::string stop() const;
@@ -102,6 +103,7 @@ class Asker {
   engine::Engine* base_;
   std::int64_t max_tokens_;
   std::optional<EvidenceRule> evidence_;
+  std::optional<TalkRule> talk_;
   Scene* scene_ = nullptr;
   std::optional<ContextReader> delta_reader_;
   std::optional<ContextReader> base_reader_;

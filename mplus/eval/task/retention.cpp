@@ -53,6 +53,7 @@ class Retention final : public Task {
     fields["distances"] = options_.distances;
     fields["max_tokens"] = options_.max_tokens;
     fields["evidence"] = evidence_identity(run.engine, options_);
+    fields["talk"] = talk_identity(run.engine, options_);
     fields["most_answer_tokens"] = options_.most_answer_tokens;
     fields["seed"] = options_.seed;
     fields["model"] = model_identity(engine);
@@ -85,7 +86,7 @@ class Retention final : public Task {
       return true;
     }
     asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens,
-                   options_.evidence);
+                   options_.evidence, options_.talk);
     steps_.emplace(run.progress, count_work());
     const std::size_t side_by_side = options_.protocol == Protocol::separate ? kSideBySide : 1;
     for (std::size_t m = 0; m < plans_.size(); m += side_by_side)

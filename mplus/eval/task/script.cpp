@@ -28,6 +28,7 @@ RunIdentity ScriptTask::prepare(TaskRun& run) {
   for (const auto& file : options_.distractors) fields["distractors"].push_back(file_identity(file));
   fields["max_tokens"] = options_.max_tokens;
   fields["evidence"] = evidence_identity(run.engine, options_);
+  fields["talk"] = talk_identity(run.engine, options_);
   fields["seed"] = options_.seed;
   fields["model"] = model_identity(run.engine);
   fields["ids"] = Json::array();
@@ -88,7 +89,7 @@ bool ScriptTask::work(TaskRun& run, RunLog& log) {
     return true;
   }
   asker_.emplace(run.engine, wants_base(columns_) ? &run.base() : nullptr, options_.max_tokens,
-                 options_.evidence);
+                 options_.evidence, options_.talk);
   steps_.emplace(run.progress, count_work());
   for (std::size_t m = 0; m < scripts_.size(); ++m)
     if (options_.is_mine(m) && !run_script(m)) return false;

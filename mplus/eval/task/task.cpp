@@ -30,6 +30,11 @@ std::string_view evidence_identity(const engine::Engine& engine, const TaskOptio
   return evidence_name(options.evidence.value_or(engine.recall_policy().evidence));
 }
 
+std::string_view talk_identity(const engine::Engine& engine, const TaskOptions& options) {
+  if (engine.weights().talk.empty()) return talk_name(TalkRule::memory);
+  return talk_name(options.talk.value_or(engine.recall_policy().talk));
+}
+
 Json file_identity(const std::filesystem::path& file) {
   const auto mapped = MappedFile::open(file);
   return {{"name", file.filename().string()},

@@ -35,6 +35,7 @@ struct TaskOptions {
   std::int64_t max_tokens = 0;  // 0: the task's own
   std::int64_t most_answer_tokens = 10;
   std::optional<EvidenceRule> evidence;  // how answers out of memory are checked; unset: as the delta says
+  std::optional<TalkRule> talk;          // who answers what nobody need have told; unset: as the delta says
   bool ask_in_conversation = true;       // about conversations; false: in the delta's own form
   std::uint64_t seed = 0;
   // Of several memories only every `parts`-th, from number `part` on (of 0 …); the others are another
@@ -79,6 +80,7 @@ class Task {
 // Shared by the tasks: the model's part of an identity, and a data file's.
 Json model_identity(engine::Engine& engine);
 std::string_view evidence_identity(const engine::Engine& engine, const TaskOptions& options);
+std::string_view talk_identity(const engine::Engine& engine, const TaskOptions& options);
 Json file_identity(const std::filesystem::path& file);
 std::string data_stem(
     const std::filesystem::path& file);  // "squad_dev_public" of …/squad_dev_public.jsonl.xz

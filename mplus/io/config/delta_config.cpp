@@ -178,6 +178,23 @@ RecallPolicy read_recall(const Fields& fields) {
   return p;
 }
 
+TalkProbe read_talk(const Fields& fields) {
+  TalkProbe talk;
+  talk.layer = fields.required("talk_layer");
+  talk.sure = fields.number<double>("talk_sure", -1e6, 1e6).value_or(talk.sure);
+  talk.unsure = fields.number<double>("talk_unsure", -1e6, 1e6).value_or(talk.unsure);
+  if (talk.unsure > talk.sure)
+    fail(ErrorCode::corrupt, "{}: metadata 'talk_unsure': expected at most talk_sure = {}, found {}",
+         fields.file(), talk.sure, talk.unsure);
+  return talk;
+}
+
+void add_talk(StringMap& out, const TalkProbe& talk) {
+  out.emplace("talk_layer", fmt::format("{}", talk.layer));
+  out.emplace("talk_sure", fmt::format("{}", talk.sure));
+  out.emplace("talk_unsure", fmt::format("{}", talk.unsure));
+}
+
 // What differs from a policy nobody spoke of.
 void add_recall(StringMap& out, const RecallPolicy& p) {
   const RecallPolicy silent;
@@ -220,6 +237,7 @@ MemoryConfig delta_config(const Safetensors& delta) {
   m.chunk_form = fields.text("chunk_form").value_or("");
   m.chat_trained = fields.flag("chat_trained");
   m.base = fields.text("base").value_or("");
+  if (delta.find("talk")) m.talk = read_talk(fields);
   if (m.N < m.K)
     fail(ErrorCode::corrupt, "{}: metadata 'N': expected at least K = {}, found {}", fields.file(), m.K, m.N);
   return m;
@@ -237,6 +255,7 @@ StringMap delta_metadata(const MemoryConfig& m) {
                 {"chat_trained", m.chat_trained ? "true" : "false"}};
   if (!m.layers.is_all()) out.emplace(kMemoryLayers, m.layers.text());
   add_recall(out, m.recall);
+  if (m.talk) add_talk(out, *m.talk);
   for (const auto& [key, n] : {std::pair{"C", m.C}, {"W", m.W}})
     if (n > 0) out.emplace(key, fmt::format("{}", n));
   for (const auto& [key, text] :

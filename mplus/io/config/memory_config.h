@@ -22,6 +22,14 @@ struct LoraConfig {
   double alpha = 0;
 };
 
+// What tells talk and tasks from questions for what may have been told: a linear form of the base model's
+// hidden state, in front of this layer, at the end of a prompt with the message alone (docs/talk.md).
+struct TalkProbe {
+  std::int64_t layer = 0;
+  double sure = 0;    // from this score on it is talk
+  double unsure = 0;  // from this on it may be
+};
+
 struct MemoryConfig {  // 0 or empty where the files are silent
   std::int64_t K = 0;
   std::int64_t N = 0;
@@ -43,6 +51,7 @@ struct MemoryConfig {  // 0 or empty where the files are silent
   std::string stop;
   std::string chunk_form;
   bool chat_trained = false;
+  std::optional<TalkProbe> talk;  // where the tensor is there
   std::string base;
 };
 

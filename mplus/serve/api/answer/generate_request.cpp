@@ -168,10 +168,12 @@ Json seen_json(const engine::Answer& answer, const engine::Session& session, std
   std::size_t recalled = 0, short_term = 0;
   for (const auto& births : answer.recalled_births) recalled = std::max(recalled, births.size());
   for (const auto& births : answer.seen_births) short_term = std::max(short_term, births.size());
-  if (answer.seen_births.empty() && session.engine().has_memory())
+  const bool memory = session.engine().has_memory() && !answer.by_base;
+  if (answer.seen_births.empty() && memory)
     for (std::int64_t layer = 0; layer < session.memory().layout().layers; ++layer)
       short_term = std::max(short_term, static_cast<std::size_t>(session.memory().short_term(layer).n));
-  return {{"bos", session.engine().has_memory() ? 1 : 0},
+  return {{"base", answer.by_base},
+          {"bos", memory ? 1 : 0},
           {"recalled", recalled},
           {"short_term", short_term},
           {"window", window}};

@@ -1,0 +1,161 @@
+// Answers of the base model by itself (talk.h): over the conversation in the window, without the delta and
+// without memory. What it says joins the window as text that waits to be read: the next turn reads it.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "mplus/core/error.h"
+#include "mplus/engine/answer/answering.h"
+#include "mplus/engine/answer/reread.h"
+#include "mplus/engine/generation.h"
+
+namespace mplus::engine {
+namespace {
+
+constexpr std::size_t kChunksLookedAt = 3;  // the best by words
+
+}  // namespace
+
+bool Answering::may_talk() const {
+  if (told_ || options_.plain || options_.taps || options_.constraint || place_.question.empty())
+    return false;
+  if (engine_.weights().talk.empty() || !engine_.chat_template()) return false;
+  const RecallPolicy& policy = reading_.policy();
+  if (policy.talk != TalkRule::base) return false;
+  // Over a caller's own strategy only if that is asked for.
+  return options_.recall_strategy ? options_.recall.talk.has_value() : policy.rule != RecallRule::none;
+}
+
+bool Answering::in_conversation() const {
+  return session_.record_.source(place_.source).speaker == Speaker::assistant;
+}
+
+// The message alone decides, as if it began a conversation.
+Steps<> Answering::judge() {
+  if (!may_talk()) co_return;
+  const io::ChatTemplate& chat = *engine_.chat_template();
+  const std::span<const io::TokenId> first = chat.conversation_start();
+  std::vector<io::TokenId> ids(first.begin(), first.end());
+  for (const auto& part : {chat.default_system(), chat.message(io::Role::user, place_.question).ids,
+                           chat.open_assistant()})
+    ids.insert(ids.end(), part.begin(), part.end());
+  if (std::ssize(ids) > engine_.window_tokens()) co_return;
+  const io::TalkProbe& probe = *engine_.weights().memory->talk;
+  const auto d = static_cast<std::size_t>(engine_.weights().config.hidden);
+  double score = 0;
+  model::ReadTaps taps;
+  taps.hidden_layer = probe.layer;
+  taps.hidden = [&](std::int64_t, std::span<const float> hidden) {
+    score = talk_score(hidden.last(d), {engine_.weights().talk.on_host<float>(), d + 1});
+  };
+  model::AttentionCache cache(engine_.weights().config.layers, engine_.workspace().kv_shape());
+  Prefill read;
+  read.item = {.tokens = ids,
+               .cache = &cache,
+               .logits_from = std::ssize(ids),
+               .taps = &taps,
+               .stop = options_.cancel.flag};
+  read.logits = &keep_logits_;
+  Work work = read;
+  co_await Offer{work};
+  talk_ = talk_by(score, probe);
+  if (talk_ == Talk::yes && is_spoken_of()) talk_ = Talk::maybe;
+}
+
+// In memory or in the window.
+bool Answering::is_spoken_of() const {
+  const TalkWords words(place_.question);
+  std::string window;
+  for (const Span& span : waiting_) window.append(session_.record_.text(span)).append("\n");
+  if (words.are_in(window)) return true;
+  std::vector<std::pair<double, std::int64_t>> best;
+  for (std::int64_t chunk = 0; options_.prior && chunk < session_.memory_.updates(); ++chunk)
+    if (const double score = options_.prior(chunk); score > 0) best.emplace_back(-score, chunk);
+  const auto looked_at = best.begin() + static_cast<std::ptrdiff_t>(std::min(best.size(), kChunksLookedAt));
+  std::partial_sort(best.begin(), looked_at, best.end());
+  return std::any_of(best.begin(), looked_at, [&](const auto& found) {
+    return words.are_in(chunk_text(session_.record_, found.second));
+  });
+}
+
+// A copy of the session that has the conversation before this message in its window, and nothing else.
+Session Answering::conversation() const {
+  Session copy = session_.fork();
+  const std::int64_t message = in_conversation() ? place_.source - 1 : place_.source;
+  const io::ChatTemplate& chat = *engine_.chat_template();
+  std::set<std::int64_t> whole;  // messages
+  bool has_system = false;
+  for (const WindowToken& t : session_.window_) {
+    const Speaker speaker = session_.record_.source(t.source).speaker;
+    if (t.index > 0 || t.source >= message || speaker == Speaker::document) continue;
+    whole.insert(t.source);
+    has_system = has_system || speaker == Speaker::system;
+  }
+  const std::span<const io::TokenId> first = chat.conversation_start();
+  std::vector<io::TokenId> start(first.begin(), first.end());
+  if (const std::vector<io::TokenId> system = chat.default_system(); !has_system)
+    start.insert(start.end(), system.begin(), system.end());
+  copy.window_ = Session::tokens_of(start, copy.record_.add_source({"conversation", Speaker::system, ""}));
+  for (const WindowToken& t : session_.window_)
+    if (whole.contains(t.source)) copy.window_.push_back(t);
+  copy.rows_.truncate(0);
+  return copy;
+}
+
+GenerateOptions Answering::base_options() const {
+  GenerateOptions options = options_;
+  options.plain = true;
+  options.recall = {};
+  options.prior = nullptr;
+  options.words = nullptr;
+  options.why = false;
+  options.reread = 0;
+  const std::string& stop = engine_.weights().memory->stop;  // of the delta's own form
+  if (!in_conversation() && !options.stop.empty() && options.stop.back() == stop) options.stop.pop_back();
+  return options;
+}
+
+Steps<Answer> Answering::answer_by_base() {
+  Session copy = conversation();
+  Generation generation = Generation::ask(copy, place_.question, base_options());
+  co_await work_of(generation);
+  Answer answer = generation.answer();
+  if (answer.reason == StopReason::cancelled && answer.tokens.empty())
+    fail(ErrorCode::cancelled, "stopped on request");
+  answer.by_base = true;
+  answer.recall = RecallRule::none;
+  answer.recalled_births.assign(static_cast<std::size_t>(engine_.layout().layers), {});
+  answer.seen_births.clear();
+  answer.passed = std::move(answer_.passed);
+  answer.refuted = std::move(answer_.refuted);
+  answer.prefill_seconds += answer_.prefill_seconds;
+  answer.decode_seconds += answer_.decode_seconds;
+  if (in_conversation()) co_await leave_unread(answer.tokens);
+  answer.read_tokens = 0;
+  co_return answer;
+}
+
+Steps<Answer> Answering::take_base_answer() {
+  session_.check_ids(told_->answer_ids);
+  answer_.by_base = true;
+  answer_.tokens.assign(told_->answer_ids.begin(), told_->answer_ids.end());
+  answer_.text = told_->answer;
+  answer_.recalled_births.assign(static_cast<std::size_t>(engine_.layout().layers), {});
+  co_await leave_unread(answer_.tokens);
+  co_return std::move(answer_);
+}
+
+Steps<> Answering::leave_unread(std::span<const io::TokenId> ids) {
+  std::vector<WindowToken> tokens;
+  WindowToken token = first_token();
+  for (const io::TokenId id : ids) {
+    token.id = id;
+    token.byte_begin = token.byte_end;
+    token.byte_end += std::ssize(engine_.tokenizer().token_bytes(id));
+    tokens.push_back(token);
+    ++token.index;
+  }
+  co_await session_.append_prompt(std::move(tokens));
+}
+
+}  // namespace mplus::engine
