@@ -324,6 +324,7 @@ TEST_F(DefaultModel, TurnsAreReadOnce) {
   Session session(*engine_);
   GenerateOptions options;
   options.max_tokens = 8;
+  options.recall.talk = TalkRule::memory;  // the base model reads the conversation anew
   const Answer first = session.say("Good morning.", options);
   const Answer second = session.say("And good night.", options);
   // The second turn reads the end of the first answer, its own message and the opening: not the first turn
