@@ -12,17 +12,16 @@ Json run_of(const std::string& task, Json samples) {
 }
 
 Json sample(const char* id, const char* column, int written, int distance, bool exact) {
-  return {{"id", id},       {"column", column}, {"written", written}, {"distance", distance},
+  return {{"id", id},       {"column", column}, {"written", written},     {"distance", distance},
           {"exact", exact}, {"hit", exact},     {"f1", exact ? 1.0 : 0.0}};
 }
 
 // Each question has a point of its own in the stream; rows are by what was told since.
 TEST(Summary, ChainsAreAskedAtDistances) {
-  const Summary summary = summarise(run_of("chains", {sample("a", "hybrid", 40, 0, true),
-                                                      sample("b", "hybrid", 41, 0, false),
-                                                      sample("a", "hybrid", 665, 625, true),
-                                                      sample("b", "hybrid", 666, 625, true),
-                                                      sample("a", "bm25", 40, 0, false)}));
+  const Summary summary =
+      summarise(run_of("chains", {sample("a", "hybrid", 40, 0, true), sample("b", "hybrid", 41, 0, false),
+                                  sample("a", "hybrid", 665, 625, true),
+                                  sample("b", "hybrid", 666, 625, true), sample("a", "bm25", 40, 0, false)}));
   ASSERT_EQ(summary.tables.size(), 1u);
   const Table& table = summary.tables[0];
   EXPECT_EQ(table.header[1], "chunks since");

@@ -126,7 +126,9 @@ int run(int argc, char** argv) {
   app.add_option("--device", options.device, "auto, cpu or cuda");
   app.add_option("-t,--threads", options.threads, "threads");
   app.add_option("-n,--max-tokens", options.max_tokens, "longest answer");
-  app.add_option("mode", options.mode, "states or exam")->required()->check(CLI::IsMember({"states", "exam"}));
+  app.add_option("mode", options.mode, "states or exam")
+      ->required()
+      ->check(CLI::IsMember({"states", "exam"}));
   app.add_option("prompts", options.prompts, "messages")->required();
   app.add_option("other", options.other, "what states come to, or the text to be remembered")->required();
   CLI11_PARSE(app, argc, argv);

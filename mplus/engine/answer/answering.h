@@ -34,7 +34,7 @@ class Answering {
  private:
   std::vector<io::TokenId> unread_tokens() const;
   Prompt prompt() const;
-  Steps<> put_reread();   // in front of the question
+  Steps<> put_reread();  // in front of the question
   void put_in_front(std::span<const std::int64_t> best, std::int64_t n, std::int64_t answer_tokens);
   void reread_instead();  // what tells it anew
   Steps<bool> attempt();  // false: no answer, on to the next
@@ -102,7 +102,7 @@ class Answering {
   std::optional<Evidence> evidence_;
   bool told_anew_ = false;
   std::optional<std::int64_t> reread_next_;  // the chunk that does, where text is read again
-  bool no_answer_ = false;  // is all that is left to say
+  bool no_answer_ = false;                   // is all that is left to say
   Talk talk_ = Talk::no;
   bool by_base_ = false;  // memory has no answer
   bool hopped_ = false;

@@ -36,8 +36,8 @@ Steps<> Answering::judge() {
   const io::ChatTemplate& chat = *engine_.chat_template();
   const std::span<const io::TokenId> first = chat.conversation_start();
   std::vector<io::TokenId> ids(first.begin(), first.end());
-  for (const auto& part : {chat.default_system(), chat.message(io::Role::user, place_.question).ids,
-                           chat.open_assistant()})
+  for (const auto& part :
+       {chat.default_system(), chat.message(io::Role::user, place_.question).ids, chat.open_assistant()})
     ids.insert(ids.end(), part.begin(), part.end());
   if (std::ssize(ids) > engine_.window_tokens()) co_return;
   const io::TalkProbe& probe = *engine_.weights().memory->talk;
