@@ -53,6 +53,25 @@ TEST(DeltaConfig, TheShippedDelta) {
   EXPECT_TRUE(m.selector_layers.empty());
   EXPECT_EQ(m.selector_depth, 2);
   EXPECT_NE(m.base.find("SmolLM2-135M-Instruct"), std::string::npos);
+  ASSERT_TRUE(m.talk);
+  EXPECT_EQ(m.talk->layer, 15);
+  EXPECT_EQ(m.talk->sure, 0.5);
+  EXPECT_EQ(m.talk->unsure, 0);
+}
+
+// Without its tensor there is none, whatever metadata says.
+TEST(DeltaConfig, WhatTellsTalk) {
+  const StringMap metadata = delta_metadata(delta_config(shipped()));
+  EXPECT_FALSE(with_metadata(metadata).talk);
+  const MemoryConfig m = with_metadata(metadata, {"talk"});
+  ASSERT_TRUE(m.talk);
+  EXPECT_EQ(m.talk->layer, 15);
+  EXPECT_EQ(m.talk->sure, 0.5);
+  StringMap wrong = metadata;
+  wrong["talk_unsure"] = "0.75";
+  EXPECT_THROW(with_metadata(wrong, {"talk"}), Error);
+  wrong.erase("talk_layer");
+  EXPECT_THROW(with_metadata(wrong, {"talk"}), Error);
 }
 
 TEST(DeltaConfig, WhatIsWrittenReadsTheSame) {
