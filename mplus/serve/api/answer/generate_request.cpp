@@ -176,7 +176,8 @@ Json seen_json(const engine::Answer& answer, const engine::Session& session, std
           {"bos", memory ? 1 : 0},
           {"recalled", recalled},
           {"short_term", short_term},
-          {"window", window}};
+          // The base model reads all of the conversation that it sees.
+          {"window", answer.by_base ? answer.prompt_tokens + std::ssize(answer.tokens) : window}};
 }
 
 std::int64_t read_before(const engine::Session& session) {
