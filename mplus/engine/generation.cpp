@@ -20,7 +20,7 @@ struct Generation::State {
   std::string question;          // as it was asked, where the prompt holds it
   std::vector<io::TokenId> ids;  // a prompt without a text
   GenerateOptions options;
-  const TurnTaken* told = nullptr;
+  const TurnTaken* replayed = nullptr;
   std::optional<Session> working;  // its copy
   std::optional<StepsUnderWay<Answer>> steps;
   std::optional<Answer> answer;
@@ -84,9 +84,9 @@ Generation Generation::say(Session& session, std::string_view message, GenerateO
   return Generation(std::move(state));
 }
 
-Generation Generation::replay(Session& session, const TurnTaken& told, GenerateOptions options) {
-  Generation generation = say(session, told.message, std::move(options));
-  generation.state_->told = &told;
+Generation Generation::replay(Session& session, const TurnTaken& replayed, GenerateOptions options) {
+  Generation generation = say(session, replayed.message, std::move(options));
+  generation.state_->replayed = &replayed;
   return generation;
 }
 
@@ -165,7 +165,7 @@ Steps<Answer> Generation::run_turn(State& state) {
   std::optional<Session::Change> change;
   if (state.changed) change.emplace(*state.changed);
   Session& working = state.working.emplace(state.session.fork());
-  Answer answer = co_await working.turn(state.text, state.options, state.told);
+  Answer answer = co_await working.turn(state.text, state.options, state.replayed);
   if (state.changed) {
     state.changed->become(std::move(working));
     state.changed->emit_turn(state.text, answer, state.options);

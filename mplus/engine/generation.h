@@ -23,8 +23,8 @@ class Generation {
   static Generation generate_ids(const Session& session, std::span<const io::TokenId> prompt,
                                  GenerateOptions options = {});
   static Generation say(Session& session, std::string_view message, GenerateOptions options = {});
-  // A turn whose answer is taken as told. What that refers to must outlive it.
-  static Generation replay(Session& session, const TurnTaken& told, GenerateOptions options);
+  // A turn whose answer is taken from the journal. What that refers to must outlive it.
+  static Generation replay(Session& session, const TurnTaken& replayed, GenerateOptions options);
   Generation(Generation&& other) noexcept;
   Generation& operator=(Generation&&) = delete;
   ~Generation();

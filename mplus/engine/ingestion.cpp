@@ -25,8 +25,8 @@ struct OwnedDocument {
 }  // namespace
 
 struct Ingestion::State {
-  State(Session& into, const Document& what, Progress told, Until end)
-      : session(into), document(what), progress(std::move(told)), until(std::move(end)) {}
+  State(Session& into, const Document& what, Progress report, Until end)
+      : session(into), document(what), progress(std::move(report)), until(std::move(end)) {}
 
   Session& session;
   std::optional<OwnedDocument> owned;

@@ -228,8 +228,8 @@ class Session {
   Steps<memory::Rewriting> write_again(const TextLeft& left, const IdsOfSource& ids) const;
 
   GenerateOptions asking(const GenerateOptions& options, std::string_view question) const;
-  // A turn; with `told` its answer is taken from there. All arguments must outlive it.
-  Steps<Answer> turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told);
+  // A turn; with `replayed` its answer is taken from there. All arguments must outlive it.
+  Steps<Answer> turn(std::string_view message, const GenerateOptions& options, const TurnTaken* replayed);
   Steps<> begin_conversation();
   Steps<> close_answer(const Answer& answer, std::int64_t source, std::int64_t opening);
   void emit_turn(std::string_view message, const Answer& answer, const GenerateOptions& options) const;

@@ -100,7 +100,8 @@ Steps<> Session::begin_conversation() {
   co_await append_prompt(tokens_of(start, source));
 }
 
-Steps<Answer> Session::turn(std::string_view message, const GenerateOptions& options, const TurnTaken* told) {
+Steps<Answer> Session::turn(std::string_view message, const GenerateOptions& options,
+                            const TurnTaken* replayed) {
   if (!engine_->chat_template())
     fail(ErrorCode::unsupported, "this model's files name no chat template; use plain generation");
   const io::ChatTemplate& chat = *engine_->chat_template();
@@ -119,7 +120,7 @@ Steps<Answer> Session::turn(std::string_view message, const GenerateOptions& opt
   const GenerateOptions asks = asking(options, message);
   const Answering::Place place{std::max<std::int64_t>(0, message_end - from_end_begin),
                                message_end - from_end_end, source, message};
-  Answering answering(*this, asks, place, told);
+  Answering answering(*this, asks, place, replayed);
   Answer answer = co_await answering.run();
   co_await close_answer(answer, source, opening);
   ++turns_;
@@ -177,19 +178,19 @@ Steps<> Session::replay_steps(const Event& event, bool as_recalled) {
         },
         {});
     co_await work_of(ingestion);
-  } else if (const auto* told = std::get_if<TurnTaken>(&event)) {
+  } else if (const auto* replayed = std::get_if<TurnTaken>(&event)) {
     GenerateOptions options;
     std::optional<RecallRule>& rule = options.recall.rule;
-    rule = recall_rule_from_name(told->recall);
+    rule = recall_rule_from_name(replayed->recall);
     // What these two went by is not in the event.
     if (rule == RecallRule::words || rule == RecallRule::oracle) rule.reset();
     if (as_recalled)
-      options.recall_strategy = [told] {
-        return memory::recall_births({told->recalled_births.begin(), told->recalled_births.end()});
+      options.recall_strategy = [replayed] {
+        return memory::recall_births({replayed->recalled_births.begin(), replayed->recalled_births.end()});
       };
-    TurnTaken again = *told;
+    TurnTaken again = *replayed;
     if (!as_recalled) {  // chunks may have other numbers now
-      options.reread = std::ssize(told->reread);
+      options.reread = std::ssize(replayed->reread);
       again.reread = {};
     }
     Generation generation = Generation::replay(*this, again, options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/reread.h"
@@ -10,13 +11,7 @@
 namespace mplus::engine {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::int64_t kBytesBefore = 2000;  // of a source, in front of what was read: one or two chunks
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::optional<AttemptChoice> attempt_choice(const Engine& engine) {
   if (!engine.has_memory() || !engine.has_tokenizer()) return std::nullopt;
@@ -50,17 +45,17 @@ const GenerateOptions& checked(const GenerateOptions& options) {
 
 }  // namespace
 
-Answering::Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* told)
+Answering::Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* replayed)
     : session_(session),
       engine_(session.engine()),
       options_(checked(options)),
-      told_(told),
+      replayed_(replayed),
       place_(place),
       already_read_(session.rows_.size()),
       waiting_(session.told_in_window(place.scouts_begin)),
       choice_(attempt_choice(engine_)),
-      reading_(engine_, session.memory_, session.rows_, options, !waiting_.empty() && !told),
-      evidence_(told ? std::nullopt : evidence_for(reading_.policy(), options, place.question)),
+      reading_(engine_, session.memory_, session.rows_, options, !waiting_.empty() && !replayed),
+      evidence_(replayed ? std::nullopt : evidence_for(reading_.policy(), options, place.question)),
       next_(static_cast<std::size_t>(engine_.weights().config.vocab)),
       keep_logits_([this](std::int64_t, std::span<const float> logits) {
         std::copy(logits.begin(), logits.end(), next_.begin());
@@ -84,7 +79,7 @@ Prompt Answering::prompt() const {
 }
 
 Steps<Answer> Answering::run() {
-  if (told_ && told_->recall == kByBase) co_return co_await take_base_answer();
+  if (replayed_ && replayed_->recall == kByBase) co_return co_await take_base_answer();
   co_await judge();
   if (talk_ != Talk::yes) {
     Answer answer = co_await answer_from_memory();
@@ -95,12 +90,12 @@ Steps<Answer> Answering::run() {
 }
 
 Steps<Answer> Answering::answer_from_memory() {
-  const bool rereads = options_.reread > 0 || (told_ && !told_->reread.empty());
+  const bool rereads = options_.reread > 0 || (replayed_ && !replayed_->reread.empty());
   auto began = Clock::now();
   unread_ = unread_tokens();
   if (rereads) co_await put_reread();
   answer_.prompt_tokens = std::ssize(unread_);
-  const std::int64_t expected = told_ ? std::ssize(told_->answer_ids) : options_.max_tokens;
+  const std::int64_t expected = replayed_ ? std::ssize(replayed_->answer_ids) : options_.max_tokens;
   for (;; began = Clock::now()) {
     const std::int64_t room = std::min(expected, engine_.window_tokens());
     const std::int64_t asked = session_.window_size();
@@ -131,16 +126,17 @@ Steps<Answer> Answering::answer_from_memory() {
 // The question alone asks what to recall; what is read again must not ask for itself.
 Steps<> Answering::put_reread() {
   co_await reading_.plan(prompt());
-  const bool as_told = told_ && !told_->reread.empty();
+  const bool as_replayed = replayed_ && !replayed_->reread.empty();
   std::vector<std::int64_t> best =
-      as_told ? std::vector<std::int64_t>(told_->reread.begin(), told_->reread.end()) : reading_.ranking();
+      as_replayed ? std::vector<std::int64_t>(replayed_->reread.begin(), replayed_->reread.end())
+                  : reading_.ranking();
   if (evidence_) {  // what speaks for an answer before what comes first otherwise
     const std::vector<std::int64_t> first = spoken_for(best, speaks_for());
     std::erase_if(best,
                   [&](std::int64_t c) { return std::find(first.begin(), first.end(), c) != first.end(); });
     best.insert(best.begin(), first.begin(), first.end());
   }
-  put_in_front(best, as_told ? std::ssize(best) : options_.reread, as_told ? 0 : options_.max_tokens);
+  put_in_front(best, as_replayed ? std::ssize(best) : options_.reread, as_replayed ? 0 : options_.max_tokens);
 }
 
 void Answering::put_in_front(std::span<const std::int64_t> best, std::int64_t n, std::int64_t answer_tokens) {
@@ -170,9 +166,9 @@ void Answering::note_read() {
 Steps<bool> Answering::attempt() {
   const bool window_alone = !chunk_seen() && !answer_.seen_births.empty();
   bool answered = true;
-  if (told_) {
-    co_await take_tokens(told_->answer_ids, told_->answer_read);
-    answer_.text = told_->answer;
+  if (replayed_) {
+    co_await take_tokens(replayed_->answer_ids, replayed_->answer_read);
+    answer_.text = replayed_->answer;
   } else if (say_next_) {
     co_await say_again(*say_next_);
   } else if (no_answer_) {
@@ -271,7 +267,7 @@ bool Answering::is_told_anew(std::string_view said) {
 }
 
 bool Answering::is_reread_told_anew(std::string_view said) {
-  if (told_anew_ || told_) return false;
+  if (told_anew_ || replayed_) return false;
   std::vector<std::int64_t> others = reading_.ranking();
   others.resize(std::min(others.size(), kBestChunks));
   std::int64_t newest = -1;

@@ -1,5 +1,5 @@
 // One answer in steps (run/steps.h): the prompt at the end of a session's window is read, and tokens are
-// generated behind it, or taken as they were told. Where chunks are read in turn it makes an attempt after
+// generated behind it, or taken from the journal. Where chunks are read in turn it makes an attempt after
 // another. The session is a working copy: it changes as tokens come, and is half done if this is dropped.
 #pragma once
 
@@ -26,8 +26,8 @@ class Answering {
     std::int64_t source = 0;                        // of the answer's tokens
     std::string_view question = {};                 // as it was asked; empty: the prompt is no question
   };
-  // All must outlive it. `told`: the answer is taken from there; null: it is generated.
-  Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* told);
+  // All must outlive it. `replayed`: the answer is taken from there; null: it is generated.
+  Answering(Session& session, const GenerateOptions& options, Place place, const TurnTaken* replayed);
 
   Steps<Answer> run();
 
@@ -93,10 +93,10 @@ class Answering {
   Session& session_;
   Engine& engine_;
   const GenerateOptions& options_;
-  const TurnTaken* told_;
+  const TurnTaken* replayed_;
   Place place_;
   std::int64_t already_read_;  // rows of the window, when it began
-  std::vector<Span> waiting_;  // told in the window, before the question
+  std::vector<Span> waiting_;  // remembered in the window, before the question
   std::optional<AttemptChoice> choice_;
   Reading reading_;
   std::optional<Evidence> evidence_;

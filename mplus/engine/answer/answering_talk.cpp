@@ -17,7 +17,7 @@ constexpr std::size_t kChunksLookedAt = 3;  // the best by words
 }  // namespace
 
 bool Answering::may_talk() const {
-  if (told_ || options_.plain || options_.taps || options_.constraint || place_.question.empty())
+  if (replayed_ || options_.plain || options_.taps || options_.constraint || place_.question.empty())
     return false;
   if (engine_.weights().talk.empty() || !engine_.chat_template()) return false;
   const RecallPolicy& policy = reading_.policy();
@@ -136,10 +136,10 @@ Steps<Answer> Answering::answer_by_base() {
 }
 
 Steps<Answer> Answering::take_base_answer() {
-  session_.check_ids(told_->answer_ids);
+  session_.check_ids(replayed_->answer_ids);
   answer_.by_base = true;
-  answer_.tokens.assign(told_->answer_ids.begin(), told_->answer_ids.end());
-  answer_.text = told_->answer;
+  answer_.tokens.assign(replayed_->answer_ids.begin(), replayed_->answer_ids.end());
+  answer_.text = replayed_->answer;
   answer_.recalled_births.assign(static_cast<std::size_t>(engine_.layout().layers), {});
   co_await leave_unread(answer_.tokens);
   co_return std::move(answer_);

@@ -1,4 +1,4 @@
-// The token loop of an answer: what is generated, or taken as it was told.
+// The token loop of an answer: what is generated, or taken from the journal.
 #include <algorithm>
 
 #include "mplus/core/error.h"
@@ -170,7 +170,7 @@ Steps<> Answering::take_tokens(std::span<const io::TokenId> ids, std::int64_t re
   WindowToken token = first_token();
   for (const io::TokenId id : ids) {
     token.id = id;
-    if (options_.chances && !told_) answer_.chances.push_back(chances(next_, id, *options_.chances));
+    if (options_.chances && !replayed_) answer_.chances.push_back(chances(next_, id, *options_.chances));
     answer_.tokens.push_back(id);
     const bool spills = is_full();
     if (spills) co_await make_room();
