@@ -84,7 +84,7 @@ fs::path behind_links(fs::path path) {
   return error ? path : canonical;
 }
 
-fs::path no_store_file(fs::path file) {
+fs::path outside_stores(fs::path file) {
   store::refuse_store_file(file);
   return file;
 }
@@ -122,7 +122,7 @@ store::Store open_store(store::Access access) {
 }
 
 MemoryLock::MemoryLock(const fs::path& file)
-    : file_(no_store_file(behind_links(file))),
+    : file_(outside_stores(behind_links(file))),
       lock_(file_.string() + ".lock", fmt::format("memory {}", file.string())) {}
 
 engine::Session MemoryLock::open(engine::Engine& engine, std::uint64_t seed) const {

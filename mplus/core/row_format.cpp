@@ -14,7 +14,7 @@
 namespace mplus {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"plain", "int8", "int4"};
+constexpr std::array<std::string_view, 3> kFormatNames{"plain", "int8", "int4"};
 
 constexpr float kSmallest = 0x1p-100f;  // a group below it counts as zero: its scale has no useful inverse
 
@@ -115,12 +115,12 @@ void load_codes(float* codes, RowFormat format, const std::byte* in, std::int64_
 
 }  // namespace
 
-std::string_view row_format_name(RowFormat format) { return kNames[static_cast<std::size_t>(format)]; }
+std::string_view row_format_name(RowFormat format) { return kFormatNames[static_cast<std::size_t>(format)]; }
 
 std::optional<RowFormat> row_format_from_name(std::string_view name) {
-  const auto at = std::find(kNames.begin(), kNames.end(), name);
-  if (at == kNames.end()) return std::nullopt;
-  return static_cast<RowFormat>(at - kNames.begin());
+  const auto at = std::find(kFormatNames.begin(), kFormatNames.end(), name);
+  if (at == kFormatNames.end()) return std::nullopt;
+  return static_cast<RowFormat>(at - kFormatNames.begin());
 }
 
 std::string memory_type_name(const MemoryType& type) {

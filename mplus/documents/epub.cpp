@@ -1,5 +1,7 @@
 #include "mplus/documents/epub.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <map>
 #include <set>

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kParts[] = {"states", "segments"};
+constexpr const char* kFileFolders[] = {"states", "segments"};
 constexpr std::int64_t kBeingMade = -1, kBeingDeleted = -2;  // in place of an event's number in a mark
 
 // "states/17-0a1b….safetensors" belongs to session 17, also under its temporary name; "marks/17" as well.
@@ -239,7 +239,7 @@ void Store::mend(const std::function<void()>& rows) {
 
 std::set<std::string> Store::named_files() {
   std::set<std::string> named;
-  for (const char* part : kParts) {
+  for (const char* part : kFileFolders) {
     Statement row = database_.prepare(fmt::format("SELECT file FROM {}", part));
     while (row.step()) named.insert(row.text(0));
   }
@@ -279,7 +279,7 @@ void Store::remove_loose_files(std::int64_t session) {
   const std::set<std::string> named = named_files();
   std::vector<fs::path> loose;
   std::set<std::string> kept;
-  for (const char* part : kParts)
+  for (const char* part : kFileFolders)
     for (const fs::path& file : files_in(folder_ / part)) {
       const std::string name = file.filename().string();
       if (session_of_file(file) != session || named.count(name) > 0) continue;
@@ -296,7 +296,7 @@ void Store::remove_loose_files(std::int64_t session) {
 void Store::remove_files_of(std::int64_t session) {
   const std::set<std::string> named = named_files();
   std::error_code ignored;
-  for (const char* part : kParts)
+  for (const char* part : kFileFolders)
     for (const fs::path& file : files_in(folder_ / part))
       if (session_of_file(file) == session && named.count(file.filename().string()) == 0)
         fs::remove(file, ignored);

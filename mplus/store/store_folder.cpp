@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDatabase = "sessions.db";
 constexpr const char* kReserve = "reserve";
-constexpr std::array<const char*, 4> kParts{"states", "segments", "locks", "marks"};
+constexpr std::array<const char*, 4> kStoreFolders{"states", "segments", "locks", "marks"};
 constexpr off_t kReserveBytes = 512 * 1024;  // the log of deleting a small session, with room to spare
 
 bool is_there(const fs::path& path) {
@@ -35,7 +35,7 @@ bool is_shared_place(const fs::path& folder) {
 
 void close_to_others(const fs::path& folder) {
   if (!is_shared_place(folder)) make_private(folder);
-  for (const char* part : kParts) make_all_private(folder / part);
+  for (const char* part : kStoreFolders) make_all_private(folder / part);
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
@@ -71,7 +71,7 @@ Database open_store_folder(const fs::path& folder, bool read_only,
     return open_database_read_only(folder / kDatabase);
   }
   try {
-    for (const char* part : kParts) make_private_folders(folder / part);
+    for (const char* part : kStoreFolders) make_private_folders(folder / part);
   } catch (const Error& error) {
     fail(ErrorCode::io, "{}: cannot make the folder of a session store: {}", folder.string(), error.what());
   }
@@ -104,7 +104,7 @@ void refuse_store_file(const fs::path& file) {
   if ((name.starts_with(kDatabase) || name == kReserve) && has_database(full.parent_path()))
     refuse(full.parent_path());
   for (fs::path at = full; at.has_relative_path(); at = at.parent_path())
-    for (const char* part : kParts)
+    for (const char* part : kStoreFolders)
       if (at.filename() == part && has_database(at.parent_path())) refuse(at.parent_path());
 }
 

@@ -31,8 +31,8 @@ class Snapshot {
 std::vector<std::int64_t> ends_in_sources(const io::Safetensors& file, std::size_t sources) {
   std::vector<std::int64_t> ends(sources, 0);
   const auto note = [&](std::int64_t source, std::int64_t end) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of a text
-    if (source >= 0 && source < std::ssize(ends) && end <= kMost)
+    constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of a text
+    if (source >= 0 && source < std::ssize(ends) && end <= kMostBytes)
       ends[static_cast<std::size_t>(source)] = std::max(ends[static_cast<std::size_t>(source)], end);
   };
   const auto spans = engine::read_integers(file, "update.spans", 5);

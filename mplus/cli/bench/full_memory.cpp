@@ -14,8 +14,7 @@
 namespace mplus::cli {
 namespace {
 
-constexpr std::int64_t kSegmentRows = 1024;  // as a store that grows by and by has them
-constexpr std::int64_t kNoiseRows = 4096;    // different ones
+constexpr std::int64_t kNoiseRows = 4096;  // different ones
 
 // Columns of one layer's rows, in one format.
 struct Columns {
@@ -117,8 +116,8 @@ memory::LongTermStore long_term(const memory::Layout& layout, std::int64_t rows,
   for (std::int64_t l = 0; l < layout.layers; ++l)
     kept->layers.push_back(layout.remembering.contains(l) ? made_up(noise, rows, threads) : Columns());
   memory::LongTermStore store(layout);
-  for (std::int64_t first = 0; first < rows; first += kSegmentRows) {
-    const std::int64_t n = std::min(kSegmentRows, rows - first);
+  for (std::int64_t first = 0; first < rows; first += kBenchSegmentRows) {
+    const std::int64_t n = std::min(kBenchSegmentRows, rows - first);
     std::vector<memory::RowsView> views;
     std::vector<std::int64_t> counts;
     for (std::int64_t l = 0; l < layout.layers; ++l) {

@@ -10,6 +10,8 @@
 
 namespace mplus::cli {
 
+inline constexpr std::int64_t kBenchSegmentRows = 1024;  // as a store that grows by and by has them
+
 struct FullMemory {
   memory::Memory memory;
   memory::WindowRows window;

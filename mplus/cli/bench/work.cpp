@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "mplus/cli/bench/full_memory.h"
 #include "mplus/core/error.h"
 #include "mplus/core/float16.h"
 #include "mplus/core/philox.h"
@@ -38,8 +39,6 @@ struct StoreColumns {
   AlignedVector<float> wide_keys;                    // f32 memories share one, so as not to need gigabytes
   std::vector<std::int64_t> births;
 };
-
-constexpr std::int64_t kSegmentRows = 1024;  // as a store that grows by and by has them
 
 // ±0.125 … ±0.249
 std::uint16_t made_up_key(std::size_t i) {
@@ -83,11 +82,11 @@ memory::Memory made_up_memory(const memory::Layout& layout, std::int64_t rows) {
     whole.push_back(view);
   }
   memory::LongTermStore store(layout);
-  for (std::int64_t first = 0; first < rows; first += kSegmentRows) {
+  for (std::int64_t first = 0; first < rows; first += kBenchSegmentRows) {
     std::vector<memory::RowsView> part = whole;
     std::vector<std::int64_t> counts;
     for (memory::RowsView& view : part) {
-      counts.push_back(view.n == 0 ? 0 : std::min(kSegmentRows, rows - first));
+      counts.push_back(view.n == 0 ? 0 : std::min(kBenchSegmentRows, rows - first));
       if (view.n == 0) continue;
       view.key += static_cast<std::size_t>(first) * layout.key_bytes(layout.long_term);
       view.birth += first;

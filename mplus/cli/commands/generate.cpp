@@ -25,7 +25,7 @@ struct GenerateCommand {
   bool json = false;
 };
 
-std::string list_text(const std::vector<io::TokenId>& ids) {
+std::string ids_text(const std::vector<io::TokenId>& ids) {
   std::string text;
   for (io::TokenId id : ids) text += fmt::format("{}{}", text.empty() ? "" : ",", id);
   return text;
@@ -56,7 +56,7 @@ int generate(GenerateCommand options) {
   if (options.json) {
     put_json(answer_json(answer, session.record(), options.why));
   } else {
-    if (!engine->has_tokenizer()) put(list_text(answer.tokens) + "\n");
+    if (!engine->has_tokenizer()) put(ids_text(answer.tokens) + "\n");
     if (options.why) put(why_text(answer, session.record(), standard_output()));
   }
   return answer.reason == engine::StopReason::cancelled ? kFailed : kGood;

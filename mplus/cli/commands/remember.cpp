@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/documents.h"
@@ -12,6 +11,7 @@
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
+#include "mplus/core/clock.h"
 #include "mplus/engine/cutting.h"
 
 namespace mplus::cli {
@@ -29,13 +29,7 @@ struct RememberOptions {
   bool json = false;
 };
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Task {
+struct DocumentTask {
   Document document;
   std::vector<io::TokenId> ids;  // instead of a text
   std::int64_t tokens = 0;
@@ -43,12 +37,12 @@ struct Task {
 
 // What documents add to a memory: every write leaves K rows in every layer that keeps a memory. Documents are
 // cut each for itself, but those under K tokens wait for one another.
-double cost_bytes(const engine::Session& session, const std::vector<const Task*>& tasks) {
+double cost_bytes(const engine::Session& session, const std::vector<const DocumentTask*>& tasks) {
   const memory::Layout& layout = session.memory().layout();
   const std::int64_t C = session.engine().chunk_tokens();
   std::size_t writes = 0;
   std::int64_t waiting = 0;
-  for (const Task* task : tasks) {
+  for (const DocumentTask* task : tasks) {
     if (task->tokens < layout.K) waiting += task->tokens;
     else writes += engine::cut_text(task->tokens, C, layout.K).size();
   }
@@ -61,10 +55,10 @@ class Remembering {
  public:
   Remembering(const RememberOptions& options, OpenMemory& memory) : options_(options), memory_(memory) {}
 
-  void run(const std::vector<Task>& tasks) {
+  void run(const std::vector<DocumentTask>& tasks) {
     std::int64_t total = 0;
-    std::vector<const Task*> to_do;
-    for (const Task& task : tasks) {
+    std::vector<const DocumentTask*> to_do;
+    for (const DocumentTask& task : tasks) {
       if (!options_.again && is_known(task)) {
         skipped_.push_back(task.document.name);
       } else {
@@ -74,8 +68,8 @@ class Remembering {
     }
     announce(to_do, total);
     ProgressBar bar("tok", total);
-    for (const Task* next : to_do) {
-      const Task& task = *next;
+    for (const DocumentTask* next : to_do) {
+      const DocumentTask& task = *next;
       if (interrupt_.requested()) break;
       const auto progress = [&](std::int64_t done, std::int64_t of) {
         // `of` counts what waited before this text, too.
@@ -99,15 +93,15 @@ class Remembering {
  private:
   static constexpr double kSaveSeconds = 60;  // between saves of a long run
 
-  static engine::Document as_document(const Task& task) {
+  static engine::Document as_document(const DocumentTask& task) {
     return {.source = task.document.name, .text = task.document.text, .ids = task.ids};
   }
 
-  bool is_known(const Task& task) const {
+  bool is_known(const DocumentTask& task) const {
     return memory_.stored() && memory_.stored()->document(as_document(task)).complete;
   }
 
-  void announce(const std::vector<const Task*>& tasks, std::int64_t total) const {
+  void announce(const std::vector<const DocumentTask*>& tasks, std::int64_t total) const {
     const engine::Session& session = memory_.session();
     if (!skipped_.empty())
       note("{} unchanged since {} read: left out (--again writes them once more)\n",
@@ -115,7 +109,7 @@ class Remembering {
            skipped_.size() == 1 ? "it was" : "they were");
     note("{}, {}: about {} of memory\n", plural(static_cast<std::int64_t>(tasks.size()), "document"),
          plural(total, "token"), size_text(cost_bytes(session, tasks)));
-    for (const Task* task : tasks)
+    for (const DocumentTask* task : tasks)
       for (std::int64_t s = 0; s < session.record().sources(); ++s) {
         const engine::Source& source = session.record().source(s);
         const bool same_text = !task->document.text.empty() && source.text == task->document.text;
@@ -129,7 +123,7 @@ class Remembering {
       }
   }
 
-  void write(const Task& task, const engine::Progress& progress) {
+  void write(const DocumentTask& task, const engine::Progress& progress) {
     const std::int64_t before =
         memory_.stored() ? memory_.stored()->document(as_document(task)).token_end : 0;
     const engine::RememberResult result = memory_.remember(as_document(task), progress);
@@ -158,11 +152,11 @@ class Remembering {
   std::vector<std::string> skipped_;
 };
 
-std::vector<Task> make_tasks(const RememberOptions& options, Documents& documents,
-                             const engine::Engine& engine) {
-  std::vector<Task> tasks;
+std::vector<DocumentTask> make_tasks(const RememberOptions& options, Documents& documents,
+                                     const engine::Engine& engine) {
+  std::vector<DocumentTask> tasks;
   if (!options.ids.empty()) {
-    Task task;
+    DocumentTask task;
     task.document.name = "token ids";
     task.ids = parse_ids(options.ids);
     if (task.ids.empty()) throw UsageError("--ids: the list is empty");
@@ -170,7 +164,7 @@ std::vector<Task> make_tasks(const RememberOptions& options, Documents& document
     tasks.push_back(std::move(task));
   }
   for (Document& document : documents.accepted) {
-    Task task;
+    DocumentTask task;
     task.document = std::move(document);
     task.tokens = static_cast<std::int64_t>(engine.tokenizer().encode(task.document.text).size());
     tasks.push_back(std::move(task));
@@ -233,7 +227,7 @@ int remember(RememberOptions options) {
   for (const RejectedDocument& rejected : documents.rejected) note("mplus: {}\n", printable(rejected.reason));
   if (documents.accepted.empty() && options.ids.empty() && !options.flush) return kFailed;
   const auto engine = open_engine(options.model, options.memory, true);
-  const std::vector<Task> tasks = make_tasks(options, documents, *engine);
+  const std::vector<DocumentTask> tasks = make_tasks(options, documents, *engine);
   OpenMemory memory(*engine, options.memory, options.seed, store::Access::write);
   Remembering work(options, memory);
   const auto start = Clock::now();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <optional>
 
 #include "mplus/cli/commands/command.h"
@@ -18,6 +17,7 @@
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/user_file.h"
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/locate.h"
 #include "mplus/eval/report/report.h"
@@ -31,8 +31,6 @@ namespace mplus::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
 struct EvalOptions {
   ModelOptions model;
   MemoryOptions memory;
@@ -45,10 +43,6 @@ struct EvalOptions {
   std::uint64_t seed = 0;
   bool force = false, json = false;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> words;

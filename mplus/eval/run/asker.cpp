@@ -1,19 +1,13 @@
 #include "mplus/eval/run/asker.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/io/text/hash.h"
 
 namespace mplus::eval {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr std::int64_t kObservers = 32;  // SnapKV: the last queries that say what to keep
 constexpr const char* kDefaultPrompt = "Question: {q}\nAnswer:";

@@ -1,9 +1,9 @@
 #include "mplus/eval/run/context_reader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/sampler.h"
@@ -12,10 +12,6 @@ namespace mplus::eval {
 namespace {
 
 constexpr std::int64_t kBlock = 512;  // tokens read in one pass: bounds the buffers of a long text
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -2,9 +2,9 @@
 
 #include <sys/resource.h>
 
-#include <chrono>
 #include <fstream>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/core/philox.h"
 #include "mplus/engine/session.h"
@@ -12,12 +12,6 @@
 
 namespace mplus::eval {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::int64_t peak_bytes() {
   rusage usage{};

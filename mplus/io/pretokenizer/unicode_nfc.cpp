@@ -10,7 +10,7 @@
 namespace mplus::io {
 namespace {
 
-constexpr std::uint32_t kCodePoints = 0x110000;
+constexpr std::uint32_t kLastCodePoint = 0x10ffff;
 constexpr auto kCompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 
 // One character's canonical decomposition.
@@ -37,8 +37,8 @@ class Decomposition {
 // first one in some canonical decomposition (Hangul's vowels and finals among them). Text can be cut before
 // all others.
 std::vector<bool> find_joining() {
-  std::vector<bool> joins(kCodePoints, false);
-  for (std::uint32_t c = 0; c < kCodePoints; ++c) {
+  std::vector<bool> joins(kLastCodePoint + 1, false);
+  for (std::uint32_t c = 0; c <= kLastCodePoint; ++c) {
     const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
     if (property->combining_class != 0) joins[c] = true;
     const bool hangul = c >= 0xac00 && c <= 0xd7a3;

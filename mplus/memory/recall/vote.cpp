@@ -12,8 +12,6 @@
 namespace mplus::memory {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 struct Row {
   std::int64_t row;
   std::int64_t birth;
@@ -28,7 +26,7 @@ void keep_best(std::vector<Row>& rows, std::int64_t wanted) {
     return a.birth != b.birth ? a.birth < b.birth : a.row < b.row;
   };
   std::nth_element(rows.begin(), rows.begin() + wanted, rows.end(), better);
-  rows.resize(index(wanted));
+  rows.resize(static_cast<std::size_t>(wanted));
 }
 
 std::vector<std::int64_t> by_birth(std::vector<Row> rows) {
@@ -131,8 +129,9 @@ Votes vote(std::span<const LayerScores> layers, std::int64_t K, std::int64_t new
     }
   std::vector<std::vector<double>> scores(layers.size());
   const auto one_layer = [&](std::int64_t l, int) {
-    scores[index(l)] = chunk_scores(layers[index(l)], slots, options.top);
-    standardise(scores[index(l)], spread_of(scores[index(l)]));
+    const auto layer = static_cast<std::size_t>(l);
+    scores[layer] = chunk_scores(layers[layer], slots, options.top);
+    standardise(scores[layer], spread_of(scores[layer]));
   };
   if (queue) {
     kernels::parallel(*queue, std::ssize(layers), rows, one_layer);
@@ -161,7 +160,7 @@ std::vector<std::int64_t> take_by_chunk(const LayerScores& layer, std::span<cons
   std::vector<Row> taken;
   // A few chunks fill K0 as a rule; where they are nearly forgotten more are looked at.
   std::size_t looked_at = 0;
-  for (std::size_t batch = index(K0 / K + 8); looked_at < chunk_order.size(); batch *= 4) {
+  for (std::size_t batch = static_cast<std::size_t>(K0 / K + 8); looked_at < chunk_order.size(); batch *= 4) {
     const auto chunks = chunk_order.subspan(looked_at, std::min(batch, chunk_order.size() - looked_at));
     looked_at += chunks.size();
     for (std::vector<Row>& rows : rows_of(layer, chunks, K)) {

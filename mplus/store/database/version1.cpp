@@ -10,7 +10,7 @@
 namespace mplus::store {
 namespace {
 
-constexpr const char* kColumns =
+constexpr const char* kOldColumns =
     "number, kind, at, token_begin, token_end, byte_begin, byte_end, complete, details, forgotten, "
     "coalesce(source, -1), coalesce(answer, -1), ids, recalled, checksum, session";
 
@@ -38,7 +38,7 @@ bool fits(const Statement& row) {
 
 void renew_version1_events(Database& database) {
   std::vector<std::pair<std::int64_t, std::int64_t>> sound;  // session, number
-  Statement row = database.prepare(fmt::format("SELECT {} FROM events", kColumns));
+  Statement row = database.prepare(fmt::format("SELECT {} FROM events", kOldColumns));
   while (row.step()) {
     try {
       if (fits(row)) sound.emplace_back(row.integer(15), row.integer(0));

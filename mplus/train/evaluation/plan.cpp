@@ -9,9 +9,9 @@ namespace mplus::train {
 namespace {
 
 constexpr const char* kSchema = "mplus-eval-plan";
-constexpr int kVersion = 1;
+constexpr int kPlanVersion = 1;
 
-struct Reader {
+struct PlanReader {
   const io::Tokenizer& tokenizer;
   std::string mark, end;  // around a text that is read again
 
@@ -98,12 +98,12 @@ void check(const PlannedMemory& memory, std::int64_t K, const std::string& where
         fail(ErrorCode::corrupt, "{}: question {}: update {} of {}", where, question.id, update, updates);
 }
 
-void read_head(EvaluationPlan& plan, Reader& reader, const io::Json& json, const std::string& where) {
+void read_head(EvaluationPlan& plan, PlanReader& reader, const io::Json& json, const std::string& where) {
   if (json.value("schema", "") != kSchema)
     fail(ErrorCode::corrupt, "{}: expected a plan of `mplus eval --plan`, found something else", where);
-  if (json.value("version", 0) != kVersion)
+  if (json.value("version", 0) != kPlanVersion)
     fail(ErrorCode::unsupported, "{}: a plan of version {}, this program knows {}", where,
-         json.value("version", 0), kVersion);
+         json.value("version", 0), kPlanVersion);
   const std::string own = fmt::format("{:016x}", reader.tokenizer.fingerprint());
   if (json.at("tokenizer") != own)
     fail(ErrorCode::model_mismatch, "{}: made for tokenizer {}, the model has {}", where,
@@ -122,7 +122,7 @@ void read_head(EvaluationPlan& plan, Reader& reader, const io::Json& json, const
 
 EvaluationPlan read_plan(const std::filesystem::path& file, const io::Tokenizer& tokenizer) {
   EvaluationPlan plan;
-  Reader reader{.tokenizer = tokenizer, .mark = {}, .end = {}};
+  PlanReader reader{.tokenizer = tokenizer, .mark = {}, .end = {}};
   io::JsonLines lines(file);
   io::Json line;
   for (bool head = true; lines.next(line); head = false) {

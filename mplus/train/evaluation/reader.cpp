@@ -30,7 +30,7 @@ Tensor all_of(const KeyValue& rows) {
 
 // Row t of q [Q, T, H, e] sees those of k and v [Q, keys, G, e] that `visible` [Q or 1, T, keys] says. Heads
 // that share keys are rows of one head here, so keys need no copies.
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& visible) {
+Tensor attend_visible(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& visible) {
   const std::int64_t Q = q.size(0), T = q.size(1), G = k.size(2), shared = q.size(2) / G;
   const Tensor rows = q.view({Q, T, G, shared, -1}).permute({0, 2, 3, 1, 4}).flatten(2, 3);
   const Tensor out = torch::scaled_dot_product_attention(rows, k.transpose(1, 2), v.transpose(1, 2),
@@ -269,7 +269,7 @@ Tensor Reader::layer(std::int64_t l, const Tensor& x, const Seen& seen, const Te
   const Tensor keys = torch::arange(room, last.options()).view({1, 1, -1});
   Tensor visible = keys <= last.unsqueeze(2);  // [Q or 1, T, room]
   if (seen.padding.defined()) visible = visible.logical_and(keys >= seen.padding.view({-1, 1, 1}));
-  const Tensor mid = x + torch::linear(attend(rotated_q, seen.k, seen.v, visible), w.o);
+  const Tensor mid = x + torch::linear(attend_visible(rotated_q, seen.k, seen.v, visible), w.o);
   const Tensor gate_up = torch::linear(rms_norm(mid, w.mlp_norm, epsilon), w.gate_up);
   return mid + torch::linear(swiglu(gate_up), w.down);
 }

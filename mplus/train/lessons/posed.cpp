@@ -10,7 +10,7 @@ namespace mplus::train {
 namespace {
 
 constexpr std::string_view kQuestion = "Question:", kAnswer = "Answer:";
-constexpr std::size_t kLongestAnswer = 80, kShortestQuestion = 12, kLongestQuestion = 240;  // bytes
+constexpr std::size_t kLongestPosedAnswer = 80, kShortestQuestion = 12, kLongestQuestion = 240;  // bytes
 
 // The rest of the line, if the line is whole.
 bool take_line(std::string_view& text, std::string_view& line) {
@@ -22,7 +22,7 @@ bool take_line(std::string_view& text, std::string_view& line) {
 }
 
 bool usable(std::string_view question, std::string_view answer, std::string_view passage) {
-  return !answer.empty() && answer.size() <= kLongestAnswer && passage.find(answer) != passage.npos &&
+  return !answer.empty() && answer.size() <= kLongestPosedAnswer && passage.find(answer) != passage.npos &&
          question.size() >= kShortestQuestion && question.size() <= kLongestQuestion &&
          question.back() == '?' && question.find(answer) == question.npos;
 }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "numbers are stored as they lie in memory");
 
-constexpr int kVersion = 1;  // of the format and of what goes into it; another one makes all files anew
+constexpr int kCacheVersion = 1;  // of the format and of what goes into it; another one makes all files anew
 
 struct Header {
   char magic[8] = {'m', 'p', 'l', 'u', 's', 't', 'o', 'k'};
@@ -26,7 +26,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 24);
 
-// What a set consists of is said once, in `visit`: Writer and Reader take the same calls.
+// What a set consists of is said once, in `visit`: Writer and CacheReader take the same calls.
 class Writer {
  public:
   template <class T>
@@ -55,9 +55,9 @@ class Writer {
   std::string bytes_;
 };
 
-class Reader {
+class CacheReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
+  explicit CacheReader(std::span<const std::byte> bytes) : left_(bytes) {}
 
   template <class T>
   void number(T& value) {
@@ -134,7 +134,7 @@ void visit(Archive& archive, Content& content) {
 template <class Set>
 fs::path cache_file(const fs::path& folder, const CacheKey& key) {
   return folder / fmt::format("{}-{}-{:016x}.{}-{}", key.name, key.sha256.substr(0, 16), key.tokenizer,
-                              kind(Set{}), kVersion);
+                              kind(Set{}), kCacheVersion);
 }
 
 template <class Set>
@@ -147,7 +147,7 @@ std::optional<Cached<Set>> read_cache(const fs::path& folder, const CacheKey& ke
   if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0 ||
       header.size_bytes != rest.size() || header.hash != io::xxh3(rest))
     return std::nullopt;
-  Reader reader(rest);
+  CacheReader reader(rest);
   CacheKey found = key;
   reader.text(found.sha256);
   reader.number(found.tokenizer);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/text_side.h"
@@ -16,8 +17,6 @@
 
 namespace mplus::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::string line_of(const TextPassage& passage, const PosedQuestion& posed) {
   nlohmann::ordered_json line{{"source", passage.source}};

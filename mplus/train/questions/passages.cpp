@@ -15,7 +15,7 @@ constexpr std::size_t kLeast = 300, kMost = 1000;  // bytes of a passage: 60 to 
 constexpr std::size_t kLongLine = 120;             // a line of so many may be a paragraph
 constexpr std::string_view kSpace = " \t\r\n";
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0; }
+bool is_prose_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0; }
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 
 // Mostly words and spaces, no marks of a table, of code or of a heading, and it ends as a sentence does.
@@ -28,7 +28,7 @@ bool is_prose(std::string_view paragraph) {
   };
   const bool ends_well =
       kEnds.find(paragraph.back()) != kEnds.npos || (paragraph.back() & 0x80) != 0;  // or in curved quotes
-  return ends_well && share(is_letter) > 0.65 &&
+  return ends_well && share(is_prose_letter) > 0.65 &&
          share([&](char c) { return kMarks.find(c) != kMarks.npos; }) < 0.005 &&
          share([](char c) { return c == ' ' || c == '\n'; }) > 0.1;
 }

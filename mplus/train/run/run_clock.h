@@ -1,15 +1,9 @@
 // How long a run has taken, with what it took before it was resumed.
 #pragma once
 
-#include <chrono>
+#include "mplus/core/clock.h"
 
 namespace mplus::train {
-
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct RunClock {
   Clock::time_point start = Clock::now();

@@ -9,7 +9,7 @@
 namespace mplus::kernels::cpu {
 namespace {
 
-struct Piece {
+struct KeyPiece {
   const KeyBlock* block;
   std::int64_t begin, end;
 };
@@ -78,17 +78,17 @@ void retrieval_scores(Queue& queue, std::span<const KeyBlock> blocks, const Cons
   }
   Scorer scorer(queue.numerics(), q, blocks.front().keys.dtype);
   const std::size_t packed_size = scorer.packed_size();
-  std::byte* shared = queue.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(Piece));
+  std::byte* shared = queue.shared_scratch(packed_size + static_cast<std::size_t>(items) * sizeof(KeyPiece));
   scorer.pack(shared, q.on_host<float>());
-  auto* pieces = reinterpret_cast<Piece*>(shared + packed_size);
-  Piece* next = pieces;
+  auto* pieces = reinterpret_cast<KeyPiece*>(shared + packed_size);
+  KeyPiece* next = pieces;
   for (const KeyBlock& block : blocks)
     for (std::int64_t begin = 0; begin < block.keys.size(0); begin += piece_size(block))
       *next++ = {&block, begin, std::min(block.keys.size(0), begin + piece_size(block))};
   const std::size_t scratch_size = scorer.scratch_size();
   for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   parallel(queue, items, work_of(n, T, d_r), [&](std::int64_t item, int worker) {
-    const Piece& piece = pieces[item];
+    const KeyPiece& piece = pieces[item];
     scorer.score(piece.block->scores.on_host<float>(), piece.block->keys.data, piece.begin, piece.end,
                  queue.scratch(worker, scratch_size));
   });

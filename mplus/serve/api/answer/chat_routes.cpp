@@ -1,13 +1,12 @@
 // Chat and plain completions, as OpenAI has them, with a memory behind them if one is named.
 #include <fmt/core.h>
 
+#include "mplus/core/clock.h"
 #include "mplus/serve/api/answer/completion.h"
 #include "mplus/serve/api/router.h"
 
 namespace mplus::serve {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 CompletionRequest chat_request(const Services& services, const Call& call) {
   const Json body = call.body();
