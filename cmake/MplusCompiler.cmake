@@ -20,6 +20,10 @@ target_compile_options(mplus_options INTERFACE -Wall -Wextra -Wshadow -Wconversi
 if(MPLUS_WERROR)
   target_compile_options(mplus_options INTERFACE -Werror)
 endif()
+# Files that are compiled as one look like headers to GCC, of whose types nothing local may be a part.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(mplus_options INTERFACE -Wno-subobject-linkage)
+endif()
 # A product and a sum are fused only where a kernel says so: values must not depend on the compiler's taste.
 target_compile_options(mplus_options INTERFACE -ffp-contract=off)
 if(MPLUS_SANITIZE)

@@ -10,18 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class F>
-ErrorCode error_of(F&& f, std::string* message = nullptr) {
-  try {
-    f();
-  } catch (const Error& error) {
-    if (message) *message = error.what();
-    return error.code();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorCode::io;
-}
-
 class ForgetTest : public TextStoreTest {
  protected:
   // Short notes, of fewer than K tokens each, that one flush writes into one chunk.

@@ -13,6 +13,19 @@
 
 namespace mplus::store {
 
+// The code, and the message, of the error that a call is to end with.
+template <class F>
+ErrorCode error_of(F&& f, std::string* message = nullptr) {
+  try {
+    f();
+  } catch (const Error& error) {
+    if (message) *message = error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorCode{};
+}
+
 inline engine::EngineOptions tiny_options() {
   engine::EngineOptions options;
   options.files.model = MPLUS_TEST_DATA "/golden/mplus_read/model";

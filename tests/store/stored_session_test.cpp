@@ -19,18 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class F>
-ErrorCode error_of(F&& f, std::string* message = nullptr) {
-  try {
-    f();
-  } catch (const Error& error) {
-    if (message) *message = error.what();
-    return error.code();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorCode{};
-}
-
 void damage(const fs::path& file, std::int64_t at) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekg(at, at < 0 ? std::ios::end : std::ios::beg);

@@ -19,6 +19,8 @@ namespace mplus::train {
 
 using Json = nlohmann::json;
 
+inline constexpr std::int64_t kUnlimited = std::int64_t{1} << 40;  // rows of a long-term store
+
 struct GoldenCase {
   explicit GoldenCase(const std::string& name)
       : folder(std::filesystem::path(MPLUS_TEST_DATA) / "golden" / name),

@@ -9,15 +9,14 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::int64_t kStreams = 2;
-constexpr std::int64_t kUnlimited = std::int64_t{1} << 40;
+constexpr std::int64_t kGoldenStreams = 2;
 
 // [L] of [B, …] as [B, L, …].
 Tensor by_stream(const std::vector<Tensor>& layers) { return torch::stack(layers, 1); }
 
 void expect_each_stream(const std::string& what, const Tensor& found, const Tensor& expected,
                         double tolerance) {
-  for (std::int64_t b = 0; b < kStreams; ++b)
+  for (std::int64_t b = 0; b < kGoldenStreams; ++b)
     expect_close(fmt::format("{} of stream {}", what, b), found[b], expected, tolerance);
 }
 
@@ -28,9 +27,9 @@ void check_read(const GoldenCase& golden, const Model& model, const StreamMemory
   Json tokens = read.at("tokens");
   const auto T = static_cast<std::int64_t>(tokens.size());
   for (const Json& token : read.at("greedy")) tokens.push_back(token);
-  const Tensor window = token_tensor(tokens, kStreams);
+  const Tensor window = token_tensor(tokens, kGoldenStreams);
   const PassWeights weights = merge(model, Adapter::read);
-  const Tensor asks = prefix_weights(torch::full({kStreams}, T), window.size(1));
+  const Tensor asks = prefix_weights(torch::full({kGoldenStreams}, T), window.size(1));
   const ReadResult result = read_pass(model, weights,
                                       {.tokens = window,
                                        .memory = &memory,
@@ -66,10 +65,11 @@ void check_read(const GoldenCase& golden, const Model& model, const StreamMemory
 TEST(TrainGolden, InjectWritesTheReferencesRows) {
   const GoldenCase golden("mplus_inject");
   const LoadedModel loaded = golden.load();
-  const StreamMemory memory(loaded.model, *loaded.memory, kStreams, 0);
+  const StreamMemory memory(loaded.model, *loaded.memory, kGoldenStreams, 0);
   const PassWeights weights = merge(loaded.model, Adapter::write);
   for (const Json& chunk : golden.json.at("chunks")) {
-    const auto rows = write_pass(loaded.model, weights, memory, token_tensor(chunk.at("tokens"), kStreams));
+    const auto rows =
+        write_pass(loaded.model, weights, memory, token_tensor(chunk.at("tokens"), kGoldenStreams));
     const std::string name = "delta." + chunk.at("name").get<std::string>();
     expect_each_stream(name, by_stream(rows), golden.expected(name), golden.tolerance("state"));
   }
@@ -86,7 +86,7 @@ TEST(TrainGolden, ReadsRecallAndPredictLikeTheReference) {
     if (rows == 0) initial.long_term.clear();
     for (InitialMemory::LongTerm& layer : initial.long_term)
       layer = {layer.hidden.narrow(0, 0, rows), layer.key.narrow(0, 0, rows), layer.birth.narrow(0, 0, rows)};
-    const StreamMemory memory(loaded.model, initial, kStreams, kUnlimited);
+    const StreamMemory memory(loaded.model, initial, kGoldenStreams, kUnlimited);
     std::vector<std::vector<std::int64_t>> births;
     for (std::size_t l = 0; l < initial.long_term.size(); ++l) {
       births.emplace_back();
@@ -129,16 +129,17 @@ TEST(TrainGolden, SeriesOfUpdatesAndReadsBehindThem) {
   const LoadedModel loaded = golden.load();
   const Model& model = loaded.model;
   const PassWeights weights = merge(model, Adapter::write);
-  StreamMemory unlimited(model, *loaded.memory, kStreams, kUnlimited);
-  StreamMemory small(model, *loaded.memory, kStreams, golden.json.at("M_small").get<std::int64_t>());
+  StreamMemory unlimited(model, *loaded.memory, kGoldenStreams, kUnlimited);
+  StreamMemory small(model, *loaded.memory, kGoldenStreams, golden.json.at("M_small").get<std::int64_t>());
   std::size_t u = 0;
   for (const Json& update : golden.json.at("updates")) {
-    const auto rows = write_pass(model, weights, unlimited, token_tensor(update.at("tokens"), kStreams));
+    const auto rows =
+        write_pass(model, weights, unlimited, token_tensor(update.at("tokens"), kGoldenStreams));
     const std::string name = fmt::format("u{}.delta", u);
     expect_each_stream(name, by_stream(rows), golden.expected(name), golden.tolerance("state"));
     std::vector<Tensor> dropped;
     for (const Json& layer : update.at("dropped"))
-      dropped.push_back(torch::tensor(layer.get<std::vector<std::int64_t>>()).expand({kStreams, -1}));
+      dropped.push_back(torch::tensor(layer.get<std::vector<std::int64_t>>()).expand({kGoldenStreams, -1}));
     unlimited.update(model, rows, torch::stack(dropped));
     small.update(model, rows, torch::stack(dropped));
     check_update(golden, unlimited, u, update);

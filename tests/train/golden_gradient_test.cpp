@@ -7,8 +7,6 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::int64_t kUnlimited = std::int64_t{1} << 40;
-
 void ask_for_gradients(Model& model) {
   for (const Parameter& p : parameters(model)) p.tensor->requires_grad_();
 }

@@ -12,7 +12,7 @@
 namespace mplus::train {
 namespace {
 
-constexpr std::int64_t kStreams = 2;
+constexpr std::int64_t kTinyStreams = 2;
 
 struct Losses {
   Tensor text, retriever;
@@ -36,14 +36,14 @@ InitialMemory constant_memory(const Model& model) {
 // every call, so the losses are smooth functions of the weights.
 Losses step(const Model& model) {
   const PassWeights writing = merge(model, Adapter::write), reading = merge(model, Adapter::read);
-  StreamMemory memory(model, constant_memory(model), kStreams, 0);
+  StreamMemory memory(model, constant_memory(model), kTinyStreams, 0);
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(5);
   std::uint64_t seed = 10;
   for (const std::int64_t T : {6, 2, 5, 4}) {
-    const auto rows = write_pass(model, writing, memory, random_tokens(model, kStreams, T, seed++));
+    const auto rows = write_pass(model, writing, memory, random_tokens(model, kTinyStreams, T, seed++));
     memory.update(model, rows, memory.draw_drops(rows[0].size(1), random));
   }
-  const Tensor window = random_tokens(model, kStreams, 7, seed);
+  const Tensor window = random_tokens(model, kTinyStreams, 7, seed);
   const Tensor asks = prefix_weights(torch::tensor({3, 5}), 7);
   const ReadResult read = read_pass(
       model, reading,

@@ -15,7 +15,7 @@ ModelConfig from_file(const std::string& name) {
 }
 
 // The golden model's configuration with some fields changed; a null value removes the field.
-ModelConfig changed(const Json& changes) {
+ModelConfig changed_model(const Json& changes) {
   Json json =
       parse_json(read_text_file(MPLUS_TEST_DATA "/golden/llama3_rope/model_untied/config.json"), "golden");
   for (const auto& [key, value] : changes.items()) json[key] = value;
@@ -75,57 +75,57 @@ TEST(HfConfig, Llama3Scaling) {
   EXPECT_EQ(c.rope_scaling->high_freq_factor, 4);
   EXPECT_EQ(c.rope_scaling->original_context, 64);
   // As transformers 5 writes it.
-  const ModelConfig later = changed({{"rope_theta", nullptr},
-                                     {"rope_scaling", nullptr},
-                                     {"rope_parameters",
-                                      {{"rope_theta", 5e5},
-                                       {"rope_type", "llama3"},
-                                       {"factor", 32},
-                                       {"low_freq_factor", 1},
-                                       {"high_freq_factor", 4},
-                                       {"original_max_position_embeddings", 8192}}}});
+  const ModelConfig later = changed_model({{"rope_theta", nullptr},
+                                           {"rope_scaling", nullptr},
+                                           {"rope_parameters",
+                                            {{"rope_theta", 5e5},
+                                             {"rope_type", "llama3"},
+                                             {"factor", 32},
+                                             {"low_freq_factor", 1},
+                                             {"high_freq_factor", 4},
+                                             {"original_max_position_embeddings", 8192}}}});
   EXPECT_EQ(later.rope_theta, 5e5);
   EXPECT_EQ(later.rope_scaling->factor, 32);
 }
 
 TEST(HfConfig, DefaultsAndLists) {
-  EXPECT_EQ(changed({{"head_dim", nullptr}}).head_size, 16);
-  EXPECT_EQ(changed({{"head_dim", 32}}).head_size, 32);
-  EXPECT_EQ(changed({{"num_key_value_heads", nullptr}}).kv_heads, 4);
-  EXPECT_EQ(changed({{"rope_theta", nullptr}}).rope_theta, 10000);
-  EXPECT_FALSE(changed({{"rope_scaling", nullptr}}).rope_scaling);
-  EXPECT_FALSE(changed({{"rope_scaling", {{"type", "default"}}}}).rope_scaling);
-  EXPECT_EQ(changed({{"eos_token_id", {3, 5}}}).eos_ids, (std::vector<std::int64_t>{3, 5}));
-  EXPECT_TRUE(changed({{"eos_token_id", nullptr}}).eos_ids.empty());
-  EXPECT_FALSE(changed({{"bos_token_id", nullptr}}).bos_id);
+  EXPECT_EQ(changed_model({{"head_dim", nullptr}}).head_size, 16);
+  EXPECT_EQ(changed_model({{"head_dim", 32}}).head_size, 32);
+  EXPECT_EQ(changed_model({{"num_key_value_heads", nullptr}}).kv_heads, 4);
+  EXPECT_EQ(changed_model({{"rope_theta", nullptr}}).rope_theta, 10000);
+  EXPECT_FALSE(changed_model({{"rope_scaling", nullptr}}).rope_scaling);
+  EXPECT_FALSE(changed_model({{"rope_scaling", {{"type", "default"}}}}).rope_scaling);
+  EXPECT_EQ(changed_model({{"eos_token_id", {3, 5}}}).eos_ids, (std::vector<std::int64_t>{3, 5}));
+  EXPECT_TRUE(changed_model({{"eos_token_id", nullptr}}).eos_ids.empty());
+  EXPECT_FALSE(changed_model({{"bos_token_id", nullptr}}).bos_id);
 }
 
 TEST(HfConfig, Qwen) {
-  const ModelConfig two = changed({{"model_type", "qwen2"}, {"use_sliding_window", false}});
+  const ModelConfig two = changed_model({{"model_type", "qwen2"}, {"use_sliding_window", false}});
   EXPECT_EQ(two.architecture, "qwen2");
   EXPECT_TRUE(two.qkv_bias);
   EXPECT_FALSE(two.qk_norm);
-  EXPECT_EQ(changed({{"model_type", "qwen2"}, {"head_dim", nullptr}}).head_size, 16);
-  const ModelConfig three = changed({{"model_type", "qwen3"}, {"head_dim", 24}});
+  EXPECT_EQ(changed_model({{"model_type", "qwen2"}, {"head_dim", nullptr}}).head_size, 16);
+  const ModelConfig three = changed_model({{"model_type", "qwen3"}, {"head_dim", 24}});
   EXPECT_EQ(three.architecture, "qwen3");
   EXPECT_EQ(three.head_size, 24);
   EXPECT_FALSE(three.qkv_bias);
   EXPECT_TRUE(three.qk_norm);
-  EXPECT_EQ(changed({{"model_type", "qwen3"}, {"head_dim", nullptr}}).head_size, 128);
+  EXPECT_EQ(changed_model({{"model_type", "qwen3"}, {"head_dim", nullptr}}).head_size, 128);
   for (const ModelConfig& c : {two, three})
     expect_same(parse_hf_config(hf_config_json(c, "float32"), "written"), c);
   for (const char* type : {"qwen2", "qwen3"}) {
     EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("config.json: attention_bias"),
-                       changed({{"model_type", type}, {"attention_bias", true}}));
+                       changed_model({{"model_type", type}, {"attention_bias", true}}));
     EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("config.json: use_sliding_window"),
-                       changed({{"model_type", type}, {"use_sliding_window", true}}));
+                       changed_model({{"model_type", type}, {"use_sliding_window", true}}));
   }
 }
 
 TEST(HfConfig, RefusesWhatIsNotALlama) {
   const auto refused = [](const Json& change) {
     const std::string key = change.items().begin().key();
-    EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("config.json: " + key), changed(change));
+    EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("config.json: " + key), changed_model(change));
   };
   refused({{"model_type", "mistral"}});
   refused({{"hidden_act", "gelu"}});
@@ -138,7 +138,7 @@ TEST(HfConfig, RefusesWhatIsNotALlama) {
 
 TEST(HfConfig, RefusesSizesThatCannotBe) {
   const auto refused = [](const Json& change, const std::string& field) {
-    EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("config.json: " + field), changed(change));
+    EXPECT_MPLUS_ERROR(ErrorCode::corrupt, ("config.json: " + field), changed_model(change));
   };
   for (const char* key :
        {"num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size"})

@@ -19,7 +19,7 @@ using test::to_bytes;
 constexpr std::size_t kSmallAllocation = 1 << 14;
 
 // Looks at every byte the reader promised.
-void read_all(std::span<const std::byte> bytes) {
+void read_all_gguf(std::span<const std::byte> bytes) {
   const Gguf file = Gguf::parse(bytes, "f");
   for (const auto& [name, tensor] : file.tensors())
     ASSERT_EQ(dequantise(tensor).size(), static_cast<std::size_t>(tensor.elements()));
@@ -31,7 +31,7 @@ void read_all(std::span<const std::byte> bytes) {
   }
 }
 
-Bytes small_file() {
+Bytes small_gguf() {
   const std::string_view words[] = {"a", "bc"};
   return GgufBuilder()
       .text("general.architecture", "llama")
@@ -44,11 +44,11 @@ Bytes small_file() {
       .build();
 }
 
-TEST(GgufHostile, AnyCutIsRefused) { test::expect_every_cut_fails(small_file(), read_all); }
+TEST(GgufHostile, AnyCutIsRefused) { test::expect_every_cut_fails(small_gguf(), read_all_gguf); }
 
 TEST(GgufHostile, AnyChangedByteIsReadOrRefused) {
-  EXPECT_NO_THROW(read_all(small_file()));
-  EXPECT_GT(test::flip_every_byte(small_file(), read_all), 0);
+  EXPECT_NO_THROW(read_all_gguf(small_gguf()));
+  EXPECT_GT(test::flip_every_byte(small_gguf(), read_all_gguf), 0);
 }
 
 TEST(GgufHostile, NotThisFormatOrVersion) {

@@ -23,24 +23,26 @@ void read_one(const std::string& fields) {
 }
 
 // Looks at every byte the reader promised.
-void read_all(std::span<const std::byte> bytes) {
+void read_all_safetensors(std::span<const std::byte> bytes) {
   const SafetensorsContent content = parse_safetensors(bytes, "f");
   for (const auto& [name, tensor] : content.tensors)
     ASSERT_EQ(dequantise(tensor).size(), static_cast<std::size_t>(tensor.elements()));
 }
 
-Bytes small_file() {
+Bytes small_safetensors() {
   return safetensors_file(
       R"({"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
       R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[8,14]},"c":{"dtype":"I8","shape":[2],"data_offsets":[14,16]}}  )",
       kData);
 }
 
-TEST(SafetensorsHostile, AnyCutIsRefused) { test::expect_every_cut_fails(small_file(), read_all); }
+TEST(SafetensorsHostile, AnyCutIsRefused) {
+  test::expect_every_cut_fails(small_safetensors(), read_all_safetensors);
+}
 
 TEST(SafetensorsHostile, AnyChangedByteIsReadOrRefused) {
-  EXPECT_NO_THROW(read_all(small_file()));
-  EXPECT_GT(test::flip_every_byte(small_file(), read_all), 0);
+  EXPECT_NO_THROW(read_all_safetensors(small_safetensors()));
+  EXPECT_GT(test::flip_every_byte(small_safetensors(), read_all_safetensors), 0);
 }
 
 TEST(SafetensorsHostile, Offsets) {
