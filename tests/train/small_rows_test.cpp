@@ -88,9 +88,9 @@ TEST(SmallRows, WhatIsMadeSmallIsBfloat16) {
 // Against the plain statement in double, of queries and keys that were rounded one by one.
 TEST(SmallRows, ScoresAreSumsOfIntegers) {
   torch::manual_seed(3);
-  constexpr std::int64_t kQueries = 4, kKeys = 9, kWidth = 64;
-  const Tensor queries = torch::randn({2, kQueries, kWidth});
-  const SmallKeys keys = small_keys(torch::randn({2, kKeys, kWidth}));
+  constexpr std::int64_t kQueries = 4, kKeys = 9, kKeyWidth = 64;
+  const Tensor queries = torch::randn({2, kQueries, kKeyWidth});
+  const SmallKeys keys = small_keys(torch::randn({2, kKeys, kKeyWidth}));
   const Tensor weights = torch::tensor({{0.25f, 0.25f, 0.25f, 0.25f}, {0.0f, 0.5f, 0.5f, 0.0f}});
   const Tensor scores = small_recall_scores(queries, keys, weights);
   for (std::int64_t b = 0; b < 2; ++b)
