@@ -12,7 +12,6 @@ namespace mplus::serve {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-using tcp = asio::ip::tcp;
 
 struct HttpServer::State {
   State(const Options& options, Handler handler, Observer observer)
@@ -26,16 +25,16 @@ struct HttpServer::State {
 
   bool left = false;
   Connections all;
-  tcp::acceptor acceptor;
+  asio::ip::tcp::acceptor acceptor;
   std::optional<asio::steady_timer> patience;
 };
 
 void HttpServer::State::accept() {
-  acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
+  acceptor.async_accept([this](beast::error_code error, asio::ip::tcp::socket socket) {
     if (all.stopping) return;
     if (!error && all.open.size() < all.limits.connections) {
       beast::error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
       std::make_shared<Connection>(all, std::move(socket))->begin();
     }
     // Without descriptors left, or with too many connections: others must end first.
@@ -58,8 +57,8 @@ HttpServer::HttpServer(const Options& options, Handler handler, Observer observe
   };
   const auto address = asio::ip::make_address(options.host, error);
   refuse();
-  const tcp::endpoint endpoint(address, options.port);
-  tcp::acceptor& acceptor = state_->acceptor;
+  const asio::ip::tcp::endpoint endpoint(address, options.port);
+  asio::ip::tcp::acceptor& acceptor = state_->acceptor;
   acceptor.open(endpoint.protocol(), error);
   refuse();
   acceptor.set_option(asio::socket_base::reuse_address(true), error);

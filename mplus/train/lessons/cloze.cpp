@@ -173,7 +173,7 @@ std::string ask_for(const std::vector<std::string_view>& pieces, const Span& spa
 }  // namespace
 
 std::optional<Cloze> make_cloze(std::string_view text, Random& random) {
-  constexpr std::size_t kShortest = 6, kLongest = 45;  // pieces of a sentence
+  constexpr std::size_t kFewest = 6, kMost = 45;  // pieces of a sentence
   const std::vector<std::string_view> pieces = pieces_of(text);
   std::vector<std::vector<std::string_view>> sentences;
   bool whole = false;  // the first one may have lost its beginning
@@ -181,7 +181,7 @@ std::optional<Cloze> make_cloze(std::string_view text, Random& random) {
   for (const std::string_view piece : pieces) {
     sentence.push_back(piece);
     if (!ends_sentence(piece)) continue;
-    if (whole && sentence.size() >= kShortest && sentence.size() <= kLongest) sentences.push_back(sentence);
+    if (whole && sentence.size() >= kFewest && sentence.size() <= kMost) sentences.push_back(sentence);
     sentence.clear();
     whole = true;
   }
