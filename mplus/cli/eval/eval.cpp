@@ -31,6 +31,7 @@ namespace mplus::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
 struct EvalOptions {
   ModelOptions model;
   MemoryOptions memory;
