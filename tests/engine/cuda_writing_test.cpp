@@ -7,17 +7,10 @@
 #include "mplus/engine/ingestion.h"
 #include "mplus/engine/run/runner.h"
 #include "mplus/kernels/backend.h"
-#include "tests/engine/tiny_engine.h"
-#include "tests/memory/same_rows.h"
+#include "tests/engine/on_the_gpu.h"
 
 namespace mplus::engine {
 namespace {
-
-EngineOptions on_the_gpu() {
-  EngineOptions options = tiny_options(4);
-  options.device = {.automatic = false, .device = {DeviceKind::cuda, 0}};
-  return options;
-}
 
 std::vector<std::byte> brought(const ConstTensor& row) {
   std::vector<std::byte> bytes(row_bytes(row.dtype, row.elements()));
@@ -48,14 +41,6 @@ void expect_device_has_the_rows(Session& session) {
     const ConstTensor near = session.memory().tail_near(engine.device(), l);
     ASSERT_EQ(near.device, engine.device());
     ASSERT_EQ(std::memcmp(brought(near).data(), tail.data(), tail.size_bytes()), 0);
-  }
-}
-
-void expect_same_memory(const memory::Memory& a, const memory::Memory& b) {
-  for (std::int64_t l = 0; l < a.layout().layers; ++l) {
-    EXPECT_TRUE(memory::same_rows(a.layout(), a.short_term(l), b.short_term(l))) << "layer " << l;
-    EXPECT_EQ(a.long_term().size(l), b.long_term().size(l));
-    EXPECT_TRUE(std::equal(a.tail(l).begin(), a.tail(l).end(), b.tail(l).begin(), b.tail(l).end()));
   }
 }
 
