@@ -27,21 +27,25 @@ struct Case {
   std::int64_t T, inputs, outputs;
 };
 
-// What fast numerics may add. A block is rounded to multiples of max|x|/16256: half a step for each element,
-// and the rounding of the step itself. A block whose step is below 2^-120 counts as zero.
-double block_error(double largest) {
-  const double step = largest / 16256.0;
-  return step < 0x1p-120 ? largest : step * (0.5 + 16256.0 * 4.0 * kEpsilon);
+// What fast numerics may add. Values are rounded to multiples of max|x|/most: half a step for each, and the
+// rounding of the step itself. Values whose step is below 2^-120 count as zero.
+double rounding_error(double largest, double most) {
+  const double step = largest / most;
+  return step < 0x1p-120 ? largest : step * (0.5 + most * 4.0 * kEpsilon);
 }
 
-// How products are made: in f32, of activations as integers, or of both factors in bf16.
-enum class Path { f32, i8, bf16 };
+// How products are made: in f32, of activations as integers, or of both factors rounded: to bf16, or to
+// integers of 14 bits (64 columns of x) and of 13 (weights of an output).
+enum class Path { f32, i8, bf16, i16 };
 constexpr double kBf16 = 0x1p-8;        // half a step of x and of w, relative to their product
 constexpr double kSmallest = 0x1p-125;  // what is smaller may count as zero there
+constexpr std::int64_t kScaled = 64;
+constexpr double kMostX = 8191, kMostWeight = 4095;
 
 Path path_of(const Queue& queue, DType dtype, std::int64_t inputs, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(dtype, inputs)) return Path::f32;
-  return rows == Rows::batched && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
+  if (rows == Rows::few || table().batched_rounded == nullptr) return Path::i8;
+  return isa_name().starts_with("neon") ? Path::bf16 : Path::i16;
 }
 
 std::vector<double> activation_errors(const float* x, std::int64_t inputs, Path path) {
@@ -52,14 +56,29 @@ std::vector<double> activation_errors(const float* x, std::int64_t inputs, Path 
       errors[i] = kBf16 * std::abs(static_cast<double>(x[i])) + kSmallest;
     return errors;
   }
-  for (std::int64_t b = 0; b < inputs; b += 32) {
+  const std::int64_t block = path == Path::i16 ? kScaled : 32;
+  for (std::int64_t b = 0; b < inputs; b += block) {
     double largest = 0.0;
-    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i)
+    for (std::int64_t i = b; i < std::min(inputs, b + block); ++i)
       largest = std::max(largest, std::abs(static_cast<double>(x[i])));
-    const double error = block_error(largest);
-    for (std::int64_t i = b; i < std::min(inputs, b + 32); ++i) errors[static_cast<std::size_t>(i)] = error;
+    const double error =
+        path == Path::i16 ? rounding_error(largest, kMostX) : rounding_error(largest, 16256.0);
+    for (std::int64_t i = b; i < std::min(inputs, b + block); ++i)
+      errors[static_cast<std::size_t>(i)] = error;
   }
   return errors;
+}
+
+// Of an output's weights as integers. Their step follows from the largest weight that the codes of its blocks
+// allow for, which random codes come near: at most twice the largest there is, and its parts.
+double weight_error(const Weights& w, std::int64_t o, Path path) {
+  if (path != Path::i16 || w.dtype == DType::i8) return 0.0;
+  double largest = has_minimum(w.dtype) ? 2.0 : 0.0;
+  for (std::int64_t i = 0; i < w.cols; ++i)
+    largest = std::max(largest,
+                       (has_minimum(w.dtype) ? 2.0 : 0.0) +
+                           std::abs(static_cast<double>(w.values[static_cast<std::size_t>(o * w.cols + i)])));
+  return rounding_error(2.0 * largest, kMostWeight);
 }
 
 // A chain of n fused or separate f32 operations errs by at most (n + 2) * epsilon * Σ|terms|, plus, in fast
@@ -70,6 +89,7 @@ void check_row(const Weights& w, const float* x, const float* out, const float* 
                Path path) {
   const std::vector<double> errors = activation_errors(x, w.cols, path);
   for (std::int64_t o = 0; o < w.rows; ++o) {
+    const double of_weights = weight_error(w, o, path);
     double exact = 0.0, magnitude = 0.0, rounding = 0.0;
     for (std::int64_t i = 0; i < w.cols; ++i) {
       const auto weight = static_cast<double>(w.values[static_cast<std::size_t>(o * w.cols + i)]);
@@ -77,7 +97,8 @@ void check_row(const Weights& w, const float* x, const float* out, const float* 
       exact += weight * at;
       const double parts = has_minimum(w.dtype) ? 2.0 + std::abs(weight) : std::abs(weight);
       magnitude += parts * (std::abs(at) + errors[static_cast<std::size_t>(i)]);
-      rounding += std::abs(weight) * errors[static_cast<std::size_t>(i)];
+      const double of_x = errors[static_cast<std::size_t>(i)];
+      rounding += std::abs(weight) * of_x + of_weights * (std::abs(at) + of_x);
     }
     const double start = before == nullptr ? 0.0 : static_cast<double>(before[o]);
     const double wanted = start + static_cast<double>(scale) * exact;

@@ -10,6 +10,32 @@
 
 namespace mplus::kernels::MPLUS_ISA {
 
+// Rows of x at a block: the first row's first term, scale with share of the minimum, and sum.
+struct RowBlock {
+  const std::int8_t* q;
+  const float* scales;
+  const std::int32_t* sums;
+};
+
+// Rows of x from one on that lie in one group.
+struct BlockRows {
+  RowBlock first;
+
+  // Row m of them at block b, in groups of kGroup rows.
+  template <int kGroup = kTileRowsI8>
+  MPLUS_INLINE RowBlock row(std::int64_t b, int m) const {
+    return {first.q + (b * kTerms * kGroup + m) * 32, first.scales + (b * kGroup + m) * 2,
+            first.sums + b * kGroup + m};
+  }
+};
+
+MPLUS_INLINE BlockRows block_rows(const LinearJob& job, std::int64_t t) {
+  const QuantisedRows& x = job.quantised;
+  const std::int64_t before = t / x.group * (job.inputs / 32) * x.group, within = t % x.group;
+  return {
+      {x.q + (before * kTerms + within) * 32, x.scales + (before + within) * 2, x.sums + before + within}};
+}
+
 // dot += w · (word kWord of a row's block), in every lane.
 template <int kWord, DType kType>
 MPLUS_INLINE I dot_word(I dot, I w, const std::int8_t* q) {
@@ -34,17 +60,16 @@ MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* 
   (add_word.template operator()<kWords>(), ...);
 }
 
-// Both terms of the rows' block; q: the first row's first.
-template <DType kType, int R, class Words>
-MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const std::int8_t* q, const std::int32_t* sums,
-                            Words chosen) {
+// Both terms of the rows' block; of groups of kGroup rows.
+template <DType kType, int kGroup, int R, class Words>
+MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const RowBlock& x, Words chosen) {
   MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] = I{};
-  dot_rows<kType>(dot, words, q, chosen);
+  dot_rows<kType>(dot, words, x.q, chosen);
   MPLUS_UNROLL for (int r = 0; r < R; ++r) {
     dot[r] = dot[r] << kTermBits;
-    if constexpr (code_offset(kType) != 0) dot[r] = dot[r] - splat(sums[r]) * code_offset(kType);
+    if constexpr (code_offset(kType) != 0) dot[r] = dot[r] - splat(x.sums[r]) * code_offset(kType);
   }
-  dot_rows<kType>(dot, words, q + kTileRowsI8 * 32, chosen);
+  dot_rows<kType>(dot, words, x.q + kGroup * 32, chosen);
 }
 
 // The words of a block's halves, where each has a scale of its own.
@@ -58,21 +83,20 @@ MPLUS_INLINE void add_scaled(F* acc, const I (&dot)[R], F scale, const float* sc
 }
 
 // One block of R rows.
-template <int R, DType kType>
-MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, const std::int8_t* q,
-                            const float* scales, const std::int32_t* sums) {
+template <int R, DType kType, int kGroup = kTileRowsI8>
+MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, const RowBlock& x) {
   I dot[R];
   if constexpr (has_half_scales(kType)) {
-    dot_terms<kType>(dot, words, q, sums, FirstWords{});
-    add_scaled(acc, dot, w.scale, scales);
-    dot_terms<kType>(dot, words, q, sums, LastWords{});
-    add_scaled(acc, dot, w.second, scales);
+    dot_terms<kType, kGroup>(dot, words, x, FirstWords{});
+    add_scaled(acc, dot, w.scale, x.scales);
+    dot_terms<kType, kGroup>(dot, words, x, LastWords{});
+    add_scaled(acc, dot, w.second, x.scales);
     return;
   }
-  dot_terms<kType>(dot, words, q, sums, AllWords{});
-  add_scaled(acc, dot, w.scale, scales);
+  dot_terms<kType, kGroup>(dot, words, x, AllWords{});
+  add_scaled(acc, dot, w.scale, x.scales);
   if constexpr (has_minimum(kType)) {
-    MPLUS_UNROLL for (int r = 0; r < R; ++r) acc[r] = fma(w.second, splat(scales[2 * r + 1]), acc[r]);
+    MPLUS_UNROLL for (int r = 0; r < R; ++r) acc[r] = fma(w.second, splat(x.scales[2 * r + 1]), acc[r]);
   }
 }
 
@@ -80,21 +104,13 @@ MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, con
 template <int M, DType kType>
 MPLUS_INLINE void sum_rows(F (&acc)[M], const LinearJob& job, const LaneCodes* w, std::int64_t t) {
   constexpr int kTogether = std::min(M, 4);
-  const QuantisedRows& x = job.quantised;
-  const std::int64_t blocks = job.inputs / 32;
-  const std::int64_t before = t / x.group * blocks * x.group, within = t % x.group;
-  const std::int8_t* q = x.q + (before * kTerms + within) * 32;
-  const float* scales = x.scales + (before + within) * 2;
-  const std::int32_t* sums = x.sums + before + within;
-  for (std::int64_t b = 0; b < blocks; ++b) {
+  const BlockRows x = block_rows(job, t);
+  for (std::int64_t b = 0; b < job.inputs / 32; ++b) {
     I words[8];
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];
     MPLUS_UNROLL for (int m = 0; m < M; m += kTogether) {
-      add_block<kTogether, kType>(acc + m, words, w[b], q + m * 32, scales + 2 * m, sums + m);
+      add_block<kTogether, kType>(acc + m, words, w[b], x.row(b, m));
     }
-    q += kTerms * kTileRowsI8 * 32;
-    scales += kTileRowsI8 * 2;
-    sums += kTileRowsI8;
   }
 }
 

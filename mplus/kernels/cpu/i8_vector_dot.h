@@ -3,7 +3,9 @@
 #pragma once
 
 #include "mplus/kernels/cpu/dot_block.h"
+#include "mplus/kernels/cpu/i8_tile_dot.h"
 #include "mplus/kernels/cpu/kernels.h"
+#include "mplus/kernels/cpu/outputs.h"
 #include "mplus/kernels/cpu/row_codes.h"
 
 namespace mplus::kernels::MPLUS_ISA {
@@ -84,5 +86,22 @@ MPLUS_INLINE void vector_rows(const LinearJob& job, std::int64_t row0, std::int6
   for (; row + kRows <= row1; row += kRows) rows_at<kType, kRows>(job, row);
   for (; row < row1; ++row) rows_at<kType, 1>(job, row);
 }
+
+#if defined(MPLUS_INTERLEAVED)
+// Interleaved weights: kLanes outputs at a time, one stream, which the processor follows by itself.
+template <DType kType>
+MPLUS_INLINE void interleaved_vector_rows(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
+  const BlockRows x = block_rows(job, 0);
+  for (std::int64_t row = row0; row < row1; row += kLanes) {
+    F sum[1] = {};
+    for_lane_blocks<kType, Order::lanes>(interleaved_rows(job, row, row1), job.inputs,
+                                         [&](std::int64_t b, LaneCodes& w) {
+                                           offset_codes<kType>(w);
+                                           add_block<1, kType, 1>(sum, w.words, w, x.row<1>(b, 0));
+                                         });
+    put_outputs(job, job.out + row, sum[0], row1 - row);
+  }
+}
+#endif
 
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -5,6 +5,7 @@
 
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
+#include "mplus/kernels/cpu/outputs.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 
@@ -37,15 +38,6 @@ MPLUS_INLINE void add_block(F& acc, const QuantisedRows& x, std::int64_t b, cons
   if constexpr (code_offset(kType) != 0) dots = dots - splat(x.sums[b]) * code_offset(kType);
   acc = fma(to_float(dots), w.scale * scale, acc);
   if constexpr (has_minimum(kType)) acc = fma(w.second, splat(x.scales[2 * b + 1]), acc);
-}
-
-MPLUS_INLINE void put_outputs(const LinearJob& job, float* out, F sum, std::int64_t valid) {
-  const F value = sum * job.scale;
-  if (valid >= kLanes) {
-    store(out, job.accumulate ? load(out) + value : value);
-  } else {
-    store_partial(out, job.accumulate ? load_partial(out, valid) + value : value, valid);
-  }
 }
 
 // Weights in the order of a file.

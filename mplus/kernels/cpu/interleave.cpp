@@ -1,13 +1,13 @@
-// Weights as codes, four rows at a time in the order the products read them: block by block, what is at byte
-// `at` of a row's block is, for all four rows, at 4 * at. Scales stand beside each other, a lane a row; codes
-// stand sixteen bytes a row in pairs (lane_words.h). The bytes are those of the file; a last group that lacks
-// rows repeats the last one.
+// Weights as codes, kLanes rows at a time in the order the products read them: block by block, what is at
+// byte `at` of a row's block is, for all these rows, at kLanes * at. Scales stand beside each other, a lane a
+// row; codes stand sixteen bytes a row in kTileOrder (lane_words.h). The bytes are those of the file; a last
+// group that lacks rows repeats the last one.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 
-#if defined(MPLUS_MATRIX_I8)
+#if defined(MPLUS_INTERLEAVED)
 namespace {
 
 // Where a block's codes begin and end; scales stand around them.
@@ -32,22 +32,22 @@ template <DType kType>
 MPLUS_INLINE void interleave_block(std::byte* to, const RowBlocks& from) {
   I four[4];
   const auto put = [&](int at) {
-    MPLUS_UNROLL for (int k = 0; k < 4; ++k) store_bits(to + 4 * at + 16 * k, four[k]);
+    MPLUS_UNROLL for (int k = 0; k < 4; ++k) store_bits(to + kLanes * at + kVectorBytes * k, four[k]);
   };
   for (int at = codes_begin(kType); at < codes_end(kType); at += 16) {
-    from.codes<Order::pairs>(four, at);
+    from.codes<kTileOrder>(four, at);
     put(at);
   }
   if constexpr (is_k_quant(kType)) {
     constexpr int kScales = kType == DType::q6_k ? 192 : 0;
     from.lanes(four, kScales);
     put(kScales);
-    if constexpr (kType == DType::q6_k) narrow_u16(to + 4 * 208, from.half_words(208));
+    if constexpr (kType == DType::q6_k) narrow_u16(to + kLanes * 208, from.half_words(208));
   } else if constexpr (kType != DType::i8) {
     narrow_u16(to, from.half_words(0));
-    if constexpr (has_minimum(kType)) narrow_u16(to + 4 * 2, from.half_words(2));
+    if constexpr (has_minimum(kType)) narrow_u16(to + kLanes * 2, from.half_words(2));
     constexpr int kFifth = has_minimum(kType) ? 4 : 2;  // bits of Q5_0 and Q5_1
-    if constexpr (kFifth < codes_begin(kType)) store_bits(to + 4 * kFifth, from.words(kFifth));
+    if constexpr (kFifth < codes_begin(kType)) store_bits(to + kLanes * kFifth, from.words(kFifth));
   }
 }
 

@@ -12,12 +12,15 @@ void batched_i8(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::
                 std::byte* scratch);
 void vector_f32(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 void vector_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
-// Where MPLUS_MATRIX_BF16 is defined.
+// Where MPLUS_ROUNDED is defined.
+std::size_t rounded_bytes(std::int64_t T, std::int64_t inputs);
 void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1);
-void batched_bf16(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                  std::byte* scratch);
-// Where MPLUS_MATRIX_I8 is defined.
+std::size_t batched_rounded_scratch(std::int64_t inputs);
+void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                     std::byte* scratch);
+// Where MPLUS_INTERLEAVED is defined.
 void interleave(std::byte* to, const LinearJob& job, std::int64_t group0, std::int64_t group1);
+// Where MPLUS_MATRIX_I8 is defined.
 void few_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 std::size_t batched_f32_scratch(std::int64_t inputs);
 std::size_t batched_i8_scratch(std::int64_t inputs);
@@ -40,6 +43,9 @@ void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int
 std::size_t score_i8_scratch(std::int64_t d_r);
 void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
                    std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+// Where MPLUS_SHORT_SIGMOID is defined.
+void score_keys_i8_fast(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
 // Where MPLUS_MATRIX_I8 is defined.
 std::size_t packed_queries_matrix_size(std::int64_t T, std::int64_t d_r);
 void pack_queries_matrix(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);

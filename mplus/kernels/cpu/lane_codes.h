@@ -15,6 +15,14 @@ struct LaneCodes {
   F second;  // the minimum, or the scale of columns 16 … 31 (has_half_scales)
 };
 
+// Codes of eight bits as the instruction set multiplies them: signed, or plus 128.
+template <DType kType>
+MPLUS_INLINE void offset_codes(LaneCodes& codes) {
+  constexpr auto kFlip = static_cast<std::int32_t>(0x80808080u);
+  if constexpr (has_bytes(kType) && kByteOffset != 0)
+    for (I& word : codes.words) word = word ^ kFlip;
+}
+
 // Where kLanes rows begin, and the scales of rows of i8.
 struct LaneRows {
   const std::byte* base;
@@ -35,8 +43,8 @@ MPLUS_INLINE LaneRows lane_rows(const LinearJob& job, std::int64_t row0, std::in
   return rows;
 }
 
-#if defined(MPLUS_MATRIX_I8)
-// The same of four interleaved rows; row0 is a multiple of four.
+#if defined(MPLUS_INTERLEAVED)
+// The same of kLanes interleaved rows; row0 is a multiple of kLanes.
 struct InterleavedRows {
   const std::byte* base;
   F scales;
@@ -166,12 +174,13 @@ MPLUS_INLINE LaneCodes lane_codes(const Blocks& blocks, const LaneHead& head, in
   return codes;
 }
 
-// f(b, codes) for every block of kLanes rows.
+// f(b, codes) for every block of kLanes rows; of columns [begin, end), where begin is one of a stored block.
 template <DType kType, Order kOrder, class Rows, class Function>
-MPLUS_INLINE void for_lane_blocks(const Rows& rows, std::int64_t inputs, const Function& f) {
+MPLUS_INLINE void for_lane_blocks(const Rows& rows, std::int64_t begin, std::int64_t end, const Function& f) {
   constexpr int kBlocks = static_cast<int>(stored_elements(kType) / kQuantBlock);
-  std::int64_t at = 0;
-  for (std::int64_t first = 0; first < inputs / kQuantBlock; first += kBlocks, at += stored_bytes(kType)) {
+  std::int64_t at = begin / stored_elements(kType) * stored_bytes(kType);
+  for (std::int64_t first = begin / kQuantBlock; first < end / kQuantBlock;
+       first += kBlocks, at += stored_bytes(kType)) {
     const auto blocks = rows.blocks(at);
     const LaneHead head = lane_head<kType>(rows.scales, blocks);
     MPLUS_UNROLL for (int b = 0; b < kBlocks; ++b) {
@@ -179,6 +188,11 @@ MPLUS_INLINE void for_lane_blocks(const Rows& rows, std::int64_t inputs, const F
       f(first + b, codes);
     }
   }
+}
+
+template <DType kType, Order kOrder, class Rows, class Function>
+MPLUS_INLINE void for_lane_blocks(const Rows& rows, std::int64_t inputs, const Function& f) {
+  for_lane_blocks<kType, kOrder>(rows, 0, inputs, f);
 }
 
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -71,26 +71,28 @@ struct RowBlocks {  // of rows that lie apart, as in a file
   }
 };
 
-#if defined(MPLUS_MATRIX_I8)
-// The same of four interleaved rows (interleave.cpp): what is at byte `at` of a row's block is, for all four,
-// at 4 * at; codes stand in pairs.
+#if defined(MPLUS_INTERLEAVED)
+// The same of kLanes interleaved rows (interleave.cpp): what is at byte `at` of a row's block is, for all of
+// them, at kLanes * at; codes stand in kTileOrder.
 struct InterleavedBlocks {
   const std::byte* p;
 
-  MPLUS_INLINE F halves(int at) const { return floats(vcvt_f32_f16(load_bits<float16x4_t>(p + 4 * at))); }
-  MPLUS_INLINE I words(int at) const { return load_bits<I>(p + 4 * at); }
+  MPLUS_INLINE F halves(int at) const { return load_halves(p + kLanes * at); }
+  MPLUS_INLINE I words(int at) const { return load_bits<I>(p + kLanes * at); }
   MPLUS_INLINE void lanes(I (&out)[4], int at) const {
-    MPLUS_UNROLL for (int k = 0; k < 4; ++k) out[k] = load_bits<I>(p + 4 * at + 16 * k);
+    MPLUS_UNROLL for (int k = 0; k < 4; ++k) out[k] = load_bits<I>(p + kLanes * at + kVectorBytes * k);
   }
   template <Order kOrder>
   MPLUS_INLINE void codes(I (&out)[4], int at) const {
     lanes(out, at);
-    if constexpr (kOrder == Order::pairs) return;
+    if constexpr (kOrder == kTileOrder) return;
+#if defined(MPLUS_MATRIX_I8)
     MPLUS_UNROLL for (int k = 0; k < 4; k += 2) {
       const int32x4_t rows01 = raw(out[k]), rows23 = raw(out[k + 1]);
       out[k] = ints(vuzp1q_s32(rows01, rows23));
       out[k + 1] = ints(vuzp2q_s32(rows01, rows23));
     }
+#endif
   }
 };
 #endif

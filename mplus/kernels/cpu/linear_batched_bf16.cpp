@@ -3,6 +3,7 @@
 // bf16 holds exactly, and meet their rows' scales at the end.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
+#include "mplus/kernels/cpu/outputs.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 
@@ -11,8 +12,8 @@ namespace {
 
 // A tile is [kRows, kOutputs]. One step takes four columns of it: sixteen bytes hold four columns of one row
 // (output), then of its neighbour.
-constexpr int kRows = kTileRowsBf16;
-constexpr int kOutputs = kPanelBf16;
+constexpr int kRows = kTileRowsRounded;
+constexpr int kOutputs = kPanelRounded;
 constexpr int kColumns = 4;
 constexpr std::int64_t kStepRows = kRows * kColumns;  // elements of one step
 constexpr std::int64_t kStepOutputs = kOutputs * kColumns;
@@ -121,14 +122,6 @@ MPLUS_INLINE void sum_tile(F (&sums)[kOutputs / 2][kRows / 2], const std::uint16
 #undef MPLUS_FOUR
 #undef MPLUS_ZERO
 
-void put(const LinearJob& job, float* out, F value, std::int64_t valid) {
-  if (valid >= kLanes) {
-    store(out, job.accumulate ? load(out) + value : value);
-  } else if (valid > 0) {
-    store_partial(out, job.accumulate ? load_partial(out, valid) + value : value, valid);
-  }
-}
-
 void put_tile(const LinearJob& job, const F (&sums)[kOutputs / 2][kRows / 2], std::int64_t t,
               std::int64_t row0) {
   const std::int64_t rows = min_of<std::int64_t>(kRows, job.T - t);
@@ -141,32 +134,42 @@ void put_tile(const LinearJob& job, const F (&sums)[kOutputs / 2][kRows / 2], st
       const auto a = reinterpret_cast<float64x2_t>(sums[2 * n][m / 2]);
       const auto b = reinterpret_cast<float64x2_t>(sums[2 * n + 1][m / 2]);
       const F value = reinterpret_cast<F>(m % 2 == 0 ? vzip1q_f64(a, b) : vzip2q_f64(a, b));
-      put(job, job.out + (t + m) * job.out_stride + first, value * scale, valid);
+      put_values(job, job.out + (t + m) * job.out_stride + first, value * scale, valid);
     }
   }
 }
 
 }  // namespace
 
+std::size_t rounded_bytes(std::int64_t T, std::int64_t inputs) {
+  return static_cast<std::size_t>((T + kRows - 1) / kRows * kRows * inputs) * sizeof(std::uint16_t);
+}
+
 void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
   const std::int64_t steps = job.inputs / kColumns;
   for (std::int64_t t = t0; t < t1; t += 2) {
     const float* a = job.x + t * job.inputs;
     const float* b = t + 1 < job.T ? a + job.inputs : a;  // nobody looks at what the last pair lacks
-    std::uint16_t* to = job.rounded + t / kRows * steps * kStepRows + t % kRows / 2 * 8;
+    std::uint16_t* to =
+        reinterpret_cast<std::uint16_t*>(job.rounded) + t / kRows * steps * kStepRows + t % kRows / 2 * 8;
     for (std::int64_t k = 0; k < steps; ++k, to += kStepRows)
       vst1q_u16(to, to_bf16(load(a + k * kColumns), load(b + k * kColumns)));
   }
 }
 
-void batched_bf16(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                  std::byte* scratch) {
+std::size_t batched_rounded_scratch(std::int64_t inputs) {
+  return static_cast<std::size_t>(kOutputs * inputs) * sizeof(std::uint16_t);
+}
+
+void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                     std::byte* scratch) {
   auto* packed = reinterpret_cast<std::uint16_t*>(scratch);
   const std::int64_t row0 = panel * kOutputs;
   for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(packed, job, row0); });
   for (std::int64_t t = t0; t < t1; t += kRows) {
     F sums[kOutputs / 2][kRows / 2];
-    sum_tile(sums, job.rounded + t * job.inputs, packed, job.inputs / kColumns);
+    sum_tile(sums, reinterpret_cast<const std::uint16_t*>(job.rounded) + t * job.inputs, packed,
+             job.inputs / kColumns);
     put_tile(job, sums, t, row0);
   }
 }

@@ -2,6 +2,7 @@
 // meet their scales in f32, in the order of the blocks.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
+#include "mplus/kernels/cpu/outputs.h"
 #include "mplus/kernels/cpu/tile.h"
 #if defined(MPLUS_MATRIX_I8)
 #include "mplus/kernels/cpu/i8_tile_matrix.h"
@@ -12,16 +13,17 @@
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
 
-constexpr std::int32_t kFlip = static_cast<std::int32_t>(0x80808080u);  // signed bytes plus 128
-
 // Lanes past the last row repeat it; their results are not stored.
 template <DType kType>
 void pack(LaneCodes* out, const LinearJob& job, std::int64_t row0) {
   const auto put = [&](std::int64_t b, LaneCodes& codes) {
-    if constexpr (has_bytes(kType) && kByteOffset != 0)
-      for (I& word : codes.words) word = word ^ kFlip;
+    offset_codes<kType>(codes);
     out[b] = codes;
   };
+#if defined(MPLUS_INTERLEAVED)
+  if (job.interleaved)
+    return for_lane_blocks<kType, kTileOrder>(interleaved_rows(job, row0, job.outputs), job.inputs, put);
+#endif
   for_lane_blocks<kType, kTileOrder>(lane_rows(job, row0, job.outputs), job.inputs, put);
 }
 
@@ -31,13 +33,7 @@ MPLUS_INLINE void rows(const LinearJob& job, const LaneCodes* w, std::int64_t t,
   sum_rows<M, kType>(acc, job, w, t);
   const std::int64_t valid = job.outputs - row0;
   MPLUS_UNROLL for (int m = 0; m < M; ++m) {
-    float* out = job.out + (t + m) * job.out_stride + row0;
-    const F value = acc[m] * job.scale;
-    if (valid >= kLanes) {
-      store(out, job.accumulate ? load(out) + value : value);
-    } else {
-      store_partial(out, job.accumulate ? load_partial(out, valid) + value : value, valid);
-    }
+    put_outputs(job, job.out + (t + m) * job.out_stride + row0, acc[m], valid);
   }
 }
 

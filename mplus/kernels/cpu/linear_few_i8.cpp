@@ -1,6 +1,6 @@
-// out[T,o] of a few rows with interleaved weights: each block of codes is unpacked into registers once and
-// meets eight rows of x there. A row's sums are those of one row alone (i8_vector_matrix.h), in the same
-// order.
+// out[T,o] of a few rows with interleaved weights, by matrix instructions: each block of codes is unpacked
+// into registers once and meets eight rows of x there. A row's sums are those of one row alone
+// (i8_vector_matrix.h), in the same order.
 #include "mplus/kernels/cpu/simd.h"
 #if defined(MPLUS_MATRIX_I8)
 #include "mplus/kernels/cpu/i8_tile_matrix.h"
@@ -21,16 +21,9 @@ void few_rows(const LinearJob& job, std::int64_t t, std::int64_t row, std::int64
       [&](std::int64_t b, const LaneCodes& w) { add_block<kType>(sums, w, x.block(b)); });
   const std::int64_t rows = min_of<std::int64_t>(2 * kPairs, job.T - t);
   F values[2 * kPairs];
-  MPLUS_UNROLL for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2) * job.scale;
-  for (std::int64_t m = 0; m < rows; ++m) {
-    float* out = job.out + (t + m) * job.out_stride + row;
-    const std::int64_t valid = end - row;
-    if (valid >= kLanes) {
-      store(out, job.accumulate ? load(out) + values[m] : values[m]);
-    } else {
-      store_partial(out, job.accumulate ? load_partial(out, valid) + values[m] : values[m], valid);
-    }
-  }
+  MPLUS_UNROLL for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2);
+  for (std::int64_t m = 0; m < rows; ++m)
+    put_outputs(job, job.out + (t + m) * job.out_stride + row, values[m], end - row);
 }
 
 template <DType kType>

@@ -9,7 +9,7 @@
 namespace mplus::kernels::MPLUS_ISA {
 
 void vector_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
-#if defined(MPLUS_MATRIX_I8)
+#if defined(MPLUS_INTERLEAVED)
   if (job.interleaved)
     return for_code_type(job.dtype, [&]<DType kType>() { interleaved_vector_rows<kType>(job, row0, row1); });
 #endif

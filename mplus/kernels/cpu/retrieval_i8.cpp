@@ -1,9 +1,11 @@
 // mean_t sigmoid(q_t · key_j) of int8 keys with a scale each (core/row_format.h, "small key"): queries are
 // rounded to int8 as well, with a scale for each, and products are summed in integers. Lanes are queries,
-// four bytes of each; keys are broadcast.
+// four bytes of each; keys are broadcast. On x86 fast numerics has the same integers and sigmoids of few
+// instructions.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/math.h"
 #include "mplus/kernels/cpu/query_codes.h"
+#include "mplus/kernels/cpu/short_sigmoid.h"
 #include "mplus/kernels/cpu/tile.h"
 
 namespace mplus::kernels::MPLUS_ISA {
@@ -11,49 +13,72 @@ namespace {
 
 constexpr std::int64_t kKeys = 64;  // of a block: copied together once for all queries
 
+constexpr std::int64_t kAfterWords = 2;  // vectors behind a panel's words, for each of its own
+
 constexpr int kTileKeys = min_of(kTileRows, 6);  // of eight, g++ keeps four sums of NEON in memory
 
 std::int64_t words_of(std::int64_t d_r) { return (d_r + 3) / 4; }
 
-// A block of keys: codes [kKeys, words] with zeros behind the last, scales, and where the sums begin.
+// A block of keys: codes plus kByteOffset [kKeys, words], and scales.
 struct KeyCodes {
   std::int32_t* words;
   float* scales;
-  std::int32_t* begin;
 };
 
 KeyCodes codes_in(std::byte* scratch, std::int64_t words) {
   auto* codes = reinterpret_cast<std::int32_t*>(scratch);
-  auto* scales = reinterpret_cast<float*>(codes + kKeys * words);
-  return {codes, scales, reinterpret_cast<std::int32_t*>(scales + kKeys)};
+  return {codes, reinterpret_cast<float*>(codes + kKeys * words)};
 }
 
 void copy_keys(const KeyCodes& to, const std::byte* keys, std::int64_t n, std::int64_t d_r) {
-  const std::int64_t words = words_of(d_r);
+  constexpr auto kFlip = static_cast<std::int32_t>(kByteOffset != 0 ? 0x80808080u : 0);
+  const std::int64_t words = words_of(d_r), whole = d_r / kVectorBytes * kLanes;
   for (std::int64_t j = 0; j < n; ++j, keys += d_r + kKeyScaleBytes) {
-    to.words[(j + 1) * words - 1] = 0;
-    __builtin_memcpy(to.words + j * words, keys, static_cast<std::size_t>(d_r));
+    std::int32_t* row = to.words + j * words;
+    for (std::int64_t w = 0; w < whole; w += kLanes) store_bits(row + w, load_bits<I>(keys + 4 * w) ^ kFlip);
+    for (std::int64_t w = whole; w < words; ++w) {
+      std::int32_t word = 0;
+      __builtin_memcpy(&word, keys + 4 * w, static_cast<std::size_t>(min_of<std::int64_t>(4, d_r - 4 * w)));
+      row[w] = word ^ kFlip;
+    }
     to.scales[j] = key_scale(keys + d_r);
-    std::int32_t total = 0;
-    if constexpr (kByteOffset != 0)  // what the offset of the queries adds is taken off first
-      for (std::int64_t i = 0; i < d_r; ++i) total += static_cast<std::int8_t>(keys[i]);
-    to.begin[j] = -kByteOffset * total;
   }
 }
 
+// How integer sums become sigmoids. scale: of queries, as scaled() has them, times the key's.
+struct ExactSigmoid {
+  static constexpr std::int32_t kFrom = 0;
+  MPLUS_INLINE static F scaled(F scale) { return scale; }
+  MPLUS_INLINE static F add(F total, I dots, F scale) { return total + sigmoid(to_float(dots) * scale); }
+};
+
+#if defined(MPLUS_SHORT_SIGMOID)
+struct ShortSigmoid {
+  static constexpr std::int32_t kFrom = kBegin;
+  MPLUS_INLINE static F scaled(F scale) { return scale * -1.44269504f; }
+  MPLUS_INLINE static F add(F total, I dots, F scale) {
+    return sum_with_sigmoid(total, (as_float(dots) - kBeginFloat) * scale);
+  }
+};
+#endif
+
 // Adds sigmoid(q · key) of N vectors of queries to sums[key][lane]; `last` lanes of the last vector count.
-template <int N>
+template <class Sigmoid, int N>
 void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64_t n, std::int64_t words,
                std::int64_t last) {
   I lane{};
   for (int i = 0; i < kLanes; ++i) lane[i] = i;
   const I counted = lane < splat(static_cast<std::int32_t>(last));
   F scales[N];
-  MPLUS_UNROLL for (int v = 0; v < N; ++v) scales[v] = load_bits<F>(panel + (words * N + v) * kVectorBytes);
+  I begin[N];
+  MPLUS_UNROLL for (int v = 0; v < N; ++v) {
+    scales[v] = Sigmoid::scaled(load_bits<F>(panel + (words * N + v) * kVectorBytes));
+    begin[v] = load_bits<I>(panel + ((words + 1) * N + v) * kVectorBytes) + Sigmoid::kFrom;
+  }
   for_tiles<kTileKeys>(0, n, [&]<int M>(std::int64_t j) {
     I acc[M][N];
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
-      MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = splat(keys.begin[j + m]);
+      MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = begin[v];
     }
     const std::byte* queries = panel;
     for (std::int64_t w = 0; w < words; ++w, queries += N * kVectorBytes) {
@@ -61,52 +86,22 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
       MPLUS_UNROLL for (int v = 0; v < N; ++v) column[v] = load_bits<I>(queries + v * kVectorBytes);
       MPLUS_UNROLL for (int m = 0; m < M; ++m) {
         const I key = splat(keys.words[(j + m) * words + w]);
-        MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = dot4(acc[m][v], column[v], key);
+        MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = dot4(acc[m][v], key, column[v]);
       }
     }
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       const F scale = splat(keys.scales[j + m]);
       F total = sums[j + m];
-      MPLUS_UNROLL for (int v = 0; v < N - 1; ++v) total =
-          total + sigmoid(to_float(acc[m][v]) * (scales[v] * scale));
-      const F rest = sigmoid(to_float(acc[m][N - 1]) * (scales[N - 1] * scale));
+      MPLUS_UNROLL for (int v = 0; v < N - 1; ++v) total = Sigmoid::add(total, acc[m][v], scales[v] * scale);
+      const F rest = Sigmoid::add(F{}, acc[m][N - 1], scales[N - 1] * scale);
       sums[j + m] = total + as_float(as_int(rest) & counted);
     }
   });
 }
 
-}  // namespace
-
-std::size_t packed_queries_i8_size(std::int64_t T, std::int64_t d_r) {
-  return static_cast<std::size_t>((T + kLanes - 1) / kLanes * (words_of(d_r) + 1) * kVectorBytes);
-}
-
-// Panels of kPanel queries, the last of as many whole vectors as it needs: [words, width] of four bytes each,
-// then [width] scales.
-void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) {
-  const std::int64_t words = words_of(d_r);
-  for (std::int64_t t0 = 0; t0 < T; t0 += kPanel) {
-    const std::int64_t count = min_of<std::int64_t>(kPanel, T - t0);
-    const std::int64_t width = (count + kLanes - 1) / kLanes * kLanes;
-    __builtin_memset(packed, 0, static_cast<std::size_t>((words + 1) * width * 4));
-    for (std::int64_t lane = 0; lane < count; ++lane) {
-      const float* query = q + (t0 + lane) * d_r;
-      const QueryScale scale = scale_of(query, d_r);
-      for (std::int64_t i = 0; i < d_r; ++i)
-        packed[(i / 4 * width + lane) * 4 + i % 4] =
-            static_cast<std::byte>(rounded(query[i] * scale.inverse) + kByteOffset);
-      __builtin_memcpy(packed + (words * width + lane) * 4, &scale.value, sizeof scale.value);
-    }
-    packed += (words + 1) * width * 4;
-  }
-}
-
-std::size_t score_i8_scratch(std::int64_t d_r) {
-  return static_cast<std::size_t>(kKeys * (kVectorBytes + words_of(d_r) * 4 + 8));
-}
-
-void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                   std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+template <class Sigmoid>
+MPLUS_INLINE void score(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
   const std::int64_t words = words_of(d_r);
   F* sums = reinterpret_cast<F*>(scratch);
   const KeyCodes codes = codes_in(scratch + kKeys * kVectorBytes, words);
@@ -119,13 +114,59 @@ void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const
       const std::int64_t count = min_of<std::int64_t>(kPanel, T - t);
       const std::int64_t vectors = (count + kLanes - 1) / kLanes;
       const std::int64_t last = count - (vectors - 1) * kLanes;
-      if (vectors == 1) add_panel<1>(sums, panel, codes, n, words, last);
-      if (vectors == 2) add_panel<2>(sums, panel, codes, n, words, last);
-      if (vectors == 3) add_panel<3>(sums, panel, codes, n, words, last);
-      panel += vectors * (words + 1) * kVectorBytes;
+      if (vectors == 1) add_panel<Sigmoid, 1>(sums, panel, codes, n, words, last);
+      if (vectors == 2) add_panel<Sigmoid, 2>(sums, panel, codes, n, words, last);
+      if (vectors == 3) add_panel<Sigmoid, 3>(sums, panel, codes, n, words, last);
+      panel += vectors * (words + kAfterWords) * kVectorBytes;
     }
     for (std::int64_t j = 0; j < n; ++j) scores[j0 + j] = sum(sums[j]) / static_cast<float>(T);
   }
 }
+
+}  // namespace
+
+std::size_t packed_queries_i8_size(std::int64_t T, std::int64_t d_r) {
+  return static_cast<std::size_t>((T + kLanes - 1) / kLanes * (words_of(d_r) + kAfterWords) * kVectorBytes);
+}
+
+// Panels of kPanel queries, the last of as many whole vectors as it needs: [words, width] of four bytes each,
+// then [width] scales, and what the offset of keys adds to the sums, negative.
+void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) {
+  const std::int64_t words = words_of(d_r);
+  for (std::int64_t t0 = 0; t0 < T; t0 += kPanel) {
+    const std::int64_t count = min_of<std::int64_t>(kPanel, T - t0);
+    const std::int64_t width = (count + kLanes - 1) / kLanes * kLanes;
+    __builtin_memset(packed, 0, static_cast<std::size_t>((words + kAfterWords) * width * 4));
+    for (std::int64_t lane = 0; lane < count; ++lane) {
+      const float* query = q + (t0 + lane) * d_r;
+      const QueryScale scale = scale_of(query, d_r);
+      std::int32_t total = 0;
+      for (std::int64_t i = 0; i < d_r; ++i) {
+        const std::int32_t code = rounded(query[i] * scale.inverse);
+        packed[(i / 4 * width + lane) * 4 + i % 4] = static_cast<std::byte>(code);
+        total -= kByteOffset * code;
+      }
+      __builtin_memcpy(packed + (words * width + lane) * 4, &scale.value, sizeof scale.value);
+      __builtin_memcpy(packed + ((words + 1) * width + lane) * 4, &total, sizeof total);
+    }
+    packed += (words + kAfterWords) * width * 4;
+  }
+}
+
+std::size_t score_i8_scratch(std::int64_t d_r) {
+  return static_cast<std::size_t>(kKeys * (kVectorBytes + words_of(d_r) * 4 + 4));
+}
+
+void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                   std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+  score<ExactSigmoid>(scores, packed, T, keys, j0, j1, d_r, scratch);
+}
+
+#if defined(MPLUS_SHORT_SIGMOID)
+void score_keys_i8_fast(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
+                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+  score<ShortSigmoid>(scores, packed, T, keys, j0, j1, d_r, scratch);
+}
+#endif
 
 }  // namespace mplus::kernels::MPLUS_ISA

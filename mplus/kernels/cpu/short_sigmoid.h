@@ -1,10 +1,9 @@
-// Sigmoids of integer sums in few instructions, for fast numerics on Arm: the same bits however the sums were
-// made.
+// Sigmoids of integer sums in few instructions, for fast numerics: the same bits however the sums were made.
 #pragma once
 
 #include "mplus/kernels/cpu/simd.h"
 
-#if defined(MPLUS_ISA_NEON)
+#if defined(MPLUS_SHORT_SIGMOID)
 namespace mplus::kernels::MPLUS_ISA {
 
 // Sums begin at the bits of 1.5 · 2^23, so that as floats they are that number and the sum: no conversion.
@@ -13,7 +12,7 @@ inline constexpr std::int32_t kBegin = 0x4b400000;
 inline constexpr float kBeginFloat = 0x1.8p23f;
 
 // total + 1 / (1 + 2^y). 2^y = 2^n p(f), n whole and |f| ≤ 1/2, p of degree four; the reciprocal by its
-// estimate and two steps. Where nearly all sigmoids of a layer are near 0 or near 1 votes rest on what is
+// estimate and steps. Where nearly all sigmoids of a layer are near 0 or near 1 votes rest on what is
 // left: it is within 4e-6 of its value in the first case, and within an ulp of 1 in the other.
 MPLUS_INLINE F sum_with_sigmoid(F total, F y) {
   constexpr float kMost = 100.0f;  // 2^100 is as good as infinity
@@ -24,10 +23,7 @@ MPLUS_INLINE F sum_with_sigmoid(F total, F y) {
   p = fma(p, f, splat(2.402474483e-01f));
   p = fma(p, f, splat(6.931218147e-01f));
   p = fma(p, f, splat(9.999992614e-01f));
-  const float32x4_t below = raw(as_float(as_int(p) + (as_int(shifted) << 23)) + 1.0f);
-  float32x4_t inverse = vrecpeq_f32(below);
-  inverse = vmulq_f32(inverse, vrecpsq_f32(below, inverse));
-  return floats(vfmaq_f32(raw(total), inverse, vrecpsq_f32(below, inverse)));
+  return add_reciprocal(total, as_float(as_int(p) + (as_int(shifted) << 23)) + 1.0f);
 }
 
 }  // namespace mplus::kernels::MPLUS_ISA

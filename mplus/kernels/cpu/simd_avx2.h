@@ -3,10 +3,16 @@
 
 #include <immintrin.h>
 
+#define MPLUS_SHORT_SIGMOID  // add_reciprocal, for short_sigmoid.h
+#define MPLUS_ROUNDED        // prompts and writes in integers of 16 bits: linear_batched_i16.cpp
+#define MPLUS_INTERLEAVED    // fast products read codes of kLanes rows as one stream (interleave.cpp)
+
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 0;
 inline constexpr int kTileRows = 4;
+inline constexpr int kTileRowsRounded = 6;
+inline constexpr int kPanelRounded = 2 * kLanes;
 inline constexpr int kTileRowsI8 = 4;
 
 MPLUS_INLINE __m256i raw(I v) { return reinterpret_cast<__m256i>(v); }
@@ -15,6 +21,12 @@ MPLUS_INLINE I ints(__m256i v) { return reinterpret_cast<I>(v); }
 MPLUS_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
 MPLUS_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
 MPLUS_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
+// total + 1 / v, by the estimate and two steps.
+MPLUS_INLINE F add_reciprocal(F total, F v) {
+  F inverse = _mm256_rcp_ps(v);
+  inverse = inverse * fma(v, -inverse, splat(2.0f));
+  return fma(inverse, fma(v, -inverse, splat(2.0f)), total);
+}
 MPLUS_INLINE float sum(F v) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -25,9 +37,9 @@ MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
   return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
 }
 MPLUS_INLINE std::int32_t sum(I v) {
-  std::int32_t total = 0;
-  for (int lane = 0; lane < 8; ++lane) total += v[lane];
-  return total;
+  std::uint32_t total = 0;  // lanes of what is no finite number may be anything
+  for (int lane = 0; lane < 8; ++lane) total += static_cast<std::uint32_t>(v[lane]);
+  return static_cast<std::int32_t>(total);
 }
 MPLUS_INLINE float max_lane(F v) {
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -57,6 +69,7 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, low_words(v)); }
 MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 MPLUS_INLINE F half_to_float(I h) { return _mm256_cvtph_ps(low_words(h)); }
+MPLUS_INLINE F load_halves(const void* p) { return _mm256_cvtph_ps(load_bits<__m128i>(p)); }
 MPLUS_INLINE I float_to_half(F v) {
   return ints(_mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)));
 }
@@ -71,6 +84,8 @@ MPLUS_INLINE I dot4(I acc, I w, I a) {
   const __m256i magnitude = _mm256_abs_epi8(raw(w));
   return dot4_nibbles(acc, ints(magnitude), ints(_mm256_sign_epi8(raw(a), raw(w))));
 }
+// Two products of 16 bits each into each 32-bit lane.
+MPLUS_INLINE I dot2(I acc, I w, I a) { return acc + ints(_mm256_madd_epi16(raw(w), raw(a))); }
 MPLUS_INLINE I dot4_signed(I acc, I w, I a) { return dot4(acc, w, a); }
 
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -3,10 +3,16 @@
 
 #include <immintrin.h>
 
+#define MPLUS_SHORT_SIGMOID  // add_reciprocal, for short_sigmoid.h
+#define MPLUS_ROUNDED        // prompts and writes in integers of 16 bits: linear_batched_i16.cpp
+#define MPLUS_INTERLEAVED    // fast products read codes of kLanes rows as one stream (interleave.cpp)
+
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 128;  // dpbusd wants unsigned weights: q + 128
 inline constexpr int kTileRows = 8;
+inline constexpr int kTileRowsRounded = 8;
+inline constexpr int kPanelRounded = 3 * kLanes;
 inline constexpr int kTileRowsI8 = 16;
 
 MPLUS_INLINE __m512i raw(I v) { return reinterpret_cast<__m512i>(v); }
@@ -16,6 +22,11 @@ MPLUS_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 MPLUS_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
 MPLUS_INLINE F min(F a, F b) { return _mm512_min_ps(a, b); }
 MPLUS_INLINE float sum(F v) { return _mm512_reduce_add_ps(v); }
+// total + 1 / v, by the estimate and a step.
+MPLUS_INLINE F add_reciprocal(F total, F v) {
+  F inverse = _mm512_rcp14_ps(v);
+  return fma(inverse, fma(v, -inverse, splat(2.0f)), total);
+}
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
   const F ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);
   const F cd = _mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d);
@@ -43,6 +54,7 @@ MPLUS_INLINE void narrow_i8(std::int8_t* p, I a, I b) {
 MPLUS_INLINE void narrow_u16(void* p, I v) { store_bits(p, _mm512_cvtepi32_epi16(raw(v))); }
 MPLUS_INLINE float half_scalar(std::uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 MPLUS_INLINE F half_to_float(I h) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw(h))); }
+MPLUS_INLINE F load_halves(const void* p) { return _mm512_cvtph_ps(load_bits<__m256i>(p)); }
 MPLUS_INLINE I float_to_half(F v) {
   return ints(_mm512_cvtepu16_epi32(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)));
 }
@@ -50,6 +62,8 @@ MPLUS_INLINE I float_to_half(F v) {
 // Four products of unsigned w and signed a into each 32-bit lane.
 MPLUS_INLINE I dot4(I acc, I w, I a) { return ints(_mm512_dpbusd_epi32(raw(acc), raw(w), raw(a))); }
 MPLUS_INLINE I dot4_nibbles(I acc, I w, I a) { return dot4(acc, w, a); }
+// Two products of 16 bits each into each 32-bit lane.
+MPLUS_INLINE I dot2(I acc, I w, I a) { return ints(_mm512_dpwssd_epi32(raw(acc), raw(w), raw(a))); }
 // The same of signed w: its sign moves over to a.
 MPLUS_INLINE I dot4_signed(I acc, I w, I a) {
   const __m512i turned =

@@ -4,20 +4,24 @@
 #include <arm_neon.h>
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-#define MPLUS_MATRIX_I8  // products of int8 by matrix instructions: rows of x lie in pairs
+#define MPLUS_MATRIX_I8    // products of int8 by matrix instructions: rows of x lie in pairs
+#define MPLUS_INTERLEAVED  // fast products read codes of kLanes rows as one stream (interleave.cpp)
 #endif
 
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #define MPLUS_MATRIX_BF16
+#define MPLUS_ROUNDED  // prompts and writes in bf16: linear_batched_bf16.cpp
 #endif
+
+#define MPLUS_SHORT_SIGMOID  // add_reciprocal, for short_sigmoid.h
 
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 0;
 inline constexpr int kTileRows = 8;
 inline constexpr int kTileRowsI8 = 8;
-inline constexpr int kTileRowsBf16 = 8;
-inline constexpr int kPanelBf16 = 12;
+inline constexpr int kTileRowsRounded = 8;
+inline constexpr int kPanelRounded = 12;
 
 MPLUS_INLINE float32x4_t raw(F v) { return reinterpret_cast<float32x4_t>(v); }
 MPLUS_INLINE int32x4_t raw(I v) { return reinterpret_cast<int32x4_t>(v); }
@@ -29,6 +33,12 @@ MPLUS_INLINE F fma(F a, F b, F c) { return floats(vfmaq_f32(raw(c), raw(a), raw(
 MPLUS_INLINE F max(F a, F b) { return floats(vmaxq_f32(raw(a), raw(b))); }
 MPLUS_INLINE F min(F a, F b) { return floats(vminq_f32(raw(a), raw(b))); }
 MPLUS_INLINE float sum(F v) { return vaddvq_f32(raw(v)); }
+// total + 1 / v, by the estimate and two steps.
+MPLUS_INLINE F add_reciprocal(F total, F v) {
+  float32x4_t inverse = vrecpeq_f32(raw(v));
+  inverse = vmulq_f32(inverse, vrecpsq_f32(raw(v), inverse));
+  return floats(vfmaq_f32(raw(total), inverse, vrecpsq_f32(raw(v), inverse)));
+}
 MPLUS_INLINE F4 sum4(F a, F b, F c, F d) {  // the sum of each
   return floats(vpaddq_f32(vpaddq_f32(raw(a), raw(b)), vpaddq_f32(raw(c), raw(d))));
 }
@@ -72,6 +82,7 @@ MPLUS_INLINE float half_scalar(std::uint16_t h) {
   return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);
 }
 MPLUS_INLINE F half_to_float(I h) { return floats(vcvt_f32_f16(vreinterpret_f16_s16(vmovn_s32(raw(h))))); }
+MPLUS_INLINE F load_halves(const void* p) { return floats(vcvt_f32_f16(load_bits<float16x4_t>(p))); }
 MPLUS_INLINE I float_to_half(F v) {
   return ints(vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_f16(vcvt_f16_f32(raw(v))))));
 }

@@ -9,14 +9,19 @@ extern const Table kTable = {
     .panel = kPanel,
     .panel_i8 = kLanes,
     .group_i8 = kTileRowsI8,
-#if defined(MPLUS_MATRIX_BF16)
-    .panel_bf16 = kPanelBf16,
-    .group_bf16 = kTileRowsBf16,
+#if defined(MPLUS_ROUNDED)
+    .panel_rounded = kPanelRounded,
+    .group_rounded = kTileRowsRounded,
+    .rounded_bytes = rounded_bytes,
     .round_rows = round_rows,
-    .batched_bf16 = batched_bf16,
+    .batched_rounded_scratch = batched_rounded_scratch,
+    .batched_rounded = batched_rounded,
+#endif
+#if defined(MPLUS_INTERLEAVED)
+    .group_weights = kLanes,
+    .interleave = interleave,
 #endif
 #if defined(MPLUS_MATRIX_I8)
-    .interleave = interleave,
     .few_i8 = few_i8,
 #endif
     .quantise = quantise,
@@ -40,6 +45,8 @@ extern const Table kTable = {
     .small_fast = {packed_queries_matrix_size, pack_queries_matrix, score_matrix_scratch, score_keys_matrix},
 #elif defined(MPLUS_RETRIEVAL_DOT)
     .small_fast = {packed_queries_dot_size, pack_queries_dot, score_dot_scratch, score_keys_dot},
+#elif defined(MPLUS_SHORT_SIGMOID)
+    .small_fast = {packed_queries_i8_size, pack_queries_i8, score_i8_scratch, score_keys_i8_fast},
 #endif
     .rms_norm_row = rms_norm_row,
     .swiglu = swiglu,

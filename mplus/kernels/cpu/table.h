@@ -45,7 +45,7 @@ struct LinearJob {
   bool accumulate = false;
   bool interleaved = false;  // w: in groups of four rows (interleave)
   QuantisedRows quantised;
-  std::uint16_t* rounded = nullptr;  // x in bf16, in whole groups of group_bf16 rows
+  std::byte* rounded = nullptr;  // x as batched_rounded reads it, in whole groups of group_rounded rows
 };
 
 struct AttendJob {
@@ -78,15 +78,20 @@ struct Table {
   std::int64_t panel;     // outputs (or queries) that a batched f32 item works on
   std::int64_t panel_i8;  // outputs of a batched int8 item
   std::int64_t group_i8;  // rows of x that it takes together
-  // Products of rows rounded to bf16; 0 and null where the instruction set has none.
-  std::int64_t panel_bf16 = 0;
-  std::int64_t group_bf16 = 0;
+  // Products of many rows with both factors rounded, to bf16 or to integers of 14 and 13 bits; 0 and null
+  // where the instruction set has none.
+  std::int64_t panel_rounded = 0;
+  std::int64_t group_rounded = 0;
+  std::size_t (*rounded_bytes)(std::int64_t T, std::int64_t inputs) = nullptr;
   void (*round_rows)(const LinearJob&, std::int64_t t0, std::int64_t t1) = nullptr;  // t0 is even
-  void (*batched_bf16)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                       std::byte* scratch) = nullptr;
+  std::size_t (*batched_rounded_scratch)(std::int64_t inputs) = nullptr;
+  void (*batched_rounded)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
+                          std::byte* scratch) = nullptr;
 
-  // Weights as codes in groups of four rows whose blocks are interleaved, `to` in that order from w in the
-  // order of a file; few_i8 and the products above read them. Null where there is no such order.
+  // Weights as codes in groups of rows whose blocks are interleaved, `to` in that order from w in the order
+  // of a file; the products of integers and those above read them. Null where there is no such order. few_i8:
+  // a few rows with them, where that has a way of its own.
+  std::int64_t group_weights = 1;
   void (*interleave)(std::byte* to, const LinearJob&, std::int64_t group0, std::int64_t group1) = nullptr;
   void (*few_i8)(const LinearJob&, std::int64_t row0, std::int64_t row1) = nullptr;
 

@@ -7,17 +7,19 @@
 namespace mplus::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kGroup = 4;  // rows
 constexpr std::int64_t kItemGroups = 32;
 
-std::int64_t groups_of(const Matrix& w) { return (w.rows + kGroup - 1) / kGroup; }
+std::int64_t groups_of(const Matrix& w) {
+  const std::int64_t group = table().group_weights;
+  return (w.rows + group - 1) / group;
+}
 
 }  // namespace
 
 std::size_t arranged_bytes(Numerics numerics, const Matrix& w) {
   const bool codes = is_quantised(w.dtype) || (w.dtype == DType::i8 && w.cols % kQuantBlock == 0);
   if (numerics == Numerics::exact || !codes || w.interleaved || table().interleave == nullptr) return 0;
-  return static_cast<std::size_t>(groups_of(w) * kGroup) * w.row_size_bytes();
+  return static_cast<std::size_t>(groups_of(w) * table().group_weights) * w.row_size_bytes();
 }
 
 Matrix arrange(Queue& queue, std::byte* to, const Matrix& w) {

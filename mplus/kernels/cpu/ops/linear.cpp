@@ -59,22 +59,20 @@ QuantisedRows quantise_inputs(Queue& queue, const LinearJob& job, std::int64_t g
   return rows.quantised;
 }
 
-// All rows of x in bf16, in whole groups.
-std::uint16_t* round_inputs(Queue& queue, LinearJob job) {
-  const std::int64_t group = table().group_bf16, rows = (job.T + group - 1) / group * group;
-  job.rounded =
-      reinterpret_cast<std::uint16_t*>(queue.shared_scratch(static_cast<std::size_t>(rows * job.inputs) * 2));
+// All rows of x as products of many rows read them.
+std::byte* round_inputs(Queue& queue, LinearJob job) {
+  job.rounded = queue.shared_scratch(table().rounded_bytes(job.T, job.inputs));
   parallel_ranges(queue, (job.T + 1) / 2, 2 * job.inputs, [&](std::int64_t begin, std::int64_t end) {
     table().round_rows(job, 2 * begin, std::min(job.T, 2 * end));
   });
   return job.rounded;
 }
 
-enum class Path : std::uint8_t { f32, i8, bf16 };
+enum class Path : std::uint8_t { f32, i8, rounded };
 
 Path path_of(const Queue& queue, const Matrix& w, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(w)) return Path::f32;
-  return rows != Rows::few && table().batched_bf16 != nullptr ? Path::bf16 : Path::i8;
+  return rows != Rows::few && table().batched_rounded != nullptr ? Path::rounded : Path::i8;
 }
 
 // A product and how it is cut into items: of whole rows of w for one row of x, or for all where w is
@@ -96,7 +94,9 @@ struct Cut {
 // Several items per thread, so that a late thread does not hold up the others.
 void cut_outputs(Cut& cut, int threads) {
   const std::int64_t pieces = std::int64_t{4} * threads;
-  cut.size = std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + 3) / 4 * 4);
+  const std::int64_t group = std::max<std::int64_t>(4, table().group_weights);
+  cut.size =
+      std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + group - 1) / group * group);
   cut.items = (cut.job.outputs + cut.size - 1) / cut.size;
   cut.work = cut.job.inputs * cut.job.outputs * (cut.job.T + 3) / 16;  // decoding is cheap per weight
 }
@@ -104,18 +104,18 @@ void cut_outputs(Cut& cut, int threads) {
 void cut_batch(Cut& cut, int threads) {
   const Table& isa = table();
   const LinearJob& job = cut.job;
-  const std::int64_t width = cut.path == Path::i8     ? isa.panel_i8
-                             : cut.path == Path::bf16 ? isa.panel_bf16
-                                                      : isa.panel;
+  const std::int64_t width = cut.path == Path::i8        ? isa.panel_i8
+                             : cut.path == Path::rounded ? isa.panel_rounded
+                                                         : isa.panel;
   const std::int64_t panels = (job.outputs + width - 1) / width;
   const std::int64_t wanted = (2 * threads + panels - 1) / panels;
   cut.shares = threads == 1 ? 1 : std::clamp<std::int64_t>((job.T + 63) / 64, 1, wanted);
   // Whole groups of rows: a tile of an item never straddles two of them.
-  const std::int64_t group = cut.path == Path::bf16 ? isa.group_bf16 : isa.group_i8;
+  const std::int64_t group = cut.path == Path::rounded ? isa.group_rounded : isa.group_i8;
   cut.share = ((job.T + cut.shares - 1) / cut.shares + group - 1) / group * group;
-  cut.scratch_size = cut.path == Path::i8     ? isa.batched_i8_scratch(job.inputs)
-                     : cut.path == Path::bf16 ? static_cast<std::size_t>(width * job.inputs) * 2
-                                              : isa.batched_f32_scratch(job.inputs);
+  cut.scratch_size = cut.path == Path::i8        ? isa.batched_i8_scratch(job.inputs)
+                     : cut.path == Path::rounded ? isa.batched_rounded_scratch(job.inputs)
+                                                 : isa.batched_f32_scratch(job.inputs);
   cut.items = panels * cut.shares;
   cut.work = job.inputs * job.outputs * (job.T + 8) / 16;
 }
@@ -126,9 +126,9 @@ void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
     const auto run = !cut.single ? isa.few_i8 : cut.path == Path::i8 ? isa.vector_i8 : isa.vector_f32;
     return run(cut.job, item * cut.size, std::min(cut.job.outputs, (item + 1) * cut.size));
   }
-  const auto run = cut.path == Path::i8     ? isa.batched_i8
-                   : cut.path == Path::bf16 ? isa.batched_bf16
-                                            : isa.batched_f32;
+  const auto run = cut.path == Path::i8        ? isa.batched_i8
+                   : cut.path == Path::rounded ? isa.batched_rounded
+                                               : isa.batched_f32;
   const std::int64_t t0 = item % cut.shares * cut.share;
   const std::int64_t t1 = std::min(cut.job.T, t0 + cut.share);
   if (t0 < t1) run(cut.job, item / cut.shares, t0, t1, scratch);
@@ -148,7 +148,7 @@ void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Produc
   std::size_t n = 0, scratch_size = 0;
   std::int64_t items = 0, work = 0;
   QuantisedRows quantised;
-  std::uint16_t* rounded = nullptr;
+  std::byte* rounded = nullptr;
   for (const Product& p : products) {
     const Product& first = products.front();
     MPLUS_CHECK(p.w->cols == first.w->cols && p.options.rows == first.options.rows,
@@ -157,13 +157,13 @@ void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Produc
     cut.job = make_job(p, x, T);
     if (T <= 0 || p.w->rows <= 0) continue;
     cut.path = path_of(queue, *p.w, p.options.rows);
-    MPLUS_CHECK(!p.w->interleaved || (cut.path != Path::f32 && table().few_i8 != nullptr),
+    MPLUS_CHECK(!p.w->interleaved || (cut.path != Path::f32 && table().interleave != nullptr),
                 "interleaved weights of type {}", dtype_name(p.w->dtype));
     cut.single = T == 1 && p.options.rows == Rows::few;
-    cut.whole = cut.single || (p.w->interleaved && cut.path == Path::i8);
+    cut.whole = cut.single || (p.w->interleaved && cut.path == Path::i8 && table().few_i8 != nullptr);
     if (cut.path == Path::i8 && quantised.q == nullptr)
       quantised = quantise_inputs(queue, cut.job, cut.single ? 1 : table().group_i8);
-    if (cut.path == Path::bf16 && rounded == nullptr) rounded = round_inputs(queue, cut.job);
+    if (cut.path == Path::rounded && rounded == nullptr) rounded = round_inputs(queue, cut.job);
     cut.job.quantised = quantised;
     cut.job.rounded = rounded;
     cut.whole ? cut_outputs(cut, queue.pool().size()) : cut_batch(cut, queue.pool().size());
