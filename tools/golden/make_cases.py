@@ -4,8 +4,8 @@
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy gguf safetensors tokenizers
     /tmp/venv/bin/python tools/golden/make_cases.py ~/.local/share/mplus/models/SmolLM2-135M-Instruct.Q4_1.gguf
 
-reference.py computes everything, once in float32, which is written, and once in float64, which tells how much of it is
-noise (--skip-float64 leaves that out). One thread of BLAS is enough: OPENBLAS_NUM_THREADS=1. Make the cases anew when models/smollm2-135m-mplus.safetensors changes: mplus-golden refuses those of another delta.
+reference.py computes everything, once in float64, which is written, and once in float32, which tells how much of the
+engine's difference is noise (--skip-float32 leaves that out). One thread of BLAS is enough: OPENBLAS_NUM_THREADS=1. Make the cases anew when models/smollm2-135m-mplus.safetensors changes: mplus-golden refuses those of another delta.
 """
 
 import argparse
@@ -237,12 +237,12 @@ def padded(lists):
     return np.stack([np.concatenate([x, np.full(longest - len(x), -1)]) for x in lists]).astype(np.int32)
 
 
-def noise(results, exact):
+def noise(results, rounded):
     """Largest differences between the two precisions; discrete outcomes must be the same."""
     worst = {"nll": 0.0, "logits": 0.0, "votes": 0.0, "scores": 0.0, "behind": 0.0, "mean_abs": 0.0, "state": 0.0}
     differ = lambda kind, a, b: worst.__setitem__(kind, max(worst[kind], float(np.abs(np.asarray(a) - np.asarray(b)).max())))
     for key, found in results.items():
-        other = exact[key]
+        other = rounded[key]
         if isinstance(found, dict):
             differ("mean_abs", found["mean_abs"], other["mean_abs"])
             differ("state", found["tail"], other["tail"])
@@ -260,7 +260,7 @@ def noise(results, exact):
             sure = lambda r, l: np.setdiff1d(r["recalled"][l], a.get("contested", {}).get(l, []))
             same = all(np.array_equal(sure(a, l), sure(b, l)) for l in range(len(a["recalled"])))
             if not same or a.get("order") != b.get("order") or a["greedy"] != b["greedy"]:
-                print(f"  differs in float64: {key} {name}: rows {same}, greedy gap {min(a['greedy_gap']):.2g}")
+                print(f"  differs in float32: {key} {name}: rows {same}, greedy gap {min(a['greedy_gap']):.2g}")
     return worst
 
 
@@ -268,16 +268,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", type=Path, help="the default base model, a GGUF")
     parser.add_argument("--delta", type=Path, default=ROOT / "models/smollm2-135m-mplus.safetensors")
-    parser.add_argument("--skip-float64", action="store_true", help="do not measure the noise")
+    parser.add_argument("--skip-float32", action="store_true", help="do not measure the noise")
     options = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(ROOT / "tests/data/tokenizers/tokenizer.json"))
 
-    print("float32")
-    results, drops = compute(Model(options.base, options.delta, np.float32), tokenizer, None)
+    print("float64")
+    results, drops = compute(Model(options.base, options.delta, np.float64), tokenizer, None)
     worst = {}
-    if not options.skip_float64:
-        print("float64")
-        worst = noise(results, compute(Model(options.base, options.delta, np.float64), tokenizer, drops)[0])
+    if not options.skip_float32:
+        print("float32")
+        worst = noise(results, compute(Model(options.base, options.delta, np.float32), tokenizer, drops)[0])
         print(worst)
 
     tensors = {name: births.astype(np.int32) for name, births in drops.items()}
@@ -312,7 +312,7 @@ def main():
     digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()
     text = json.dumps({
         "case": "delta",
-        "about": "The shipped delta on its base model, GGUF and int8 rows dequantised to float32; made by tools/golden/make_cases.py",
+        "about": "The shipped delta on its base model, GGUF and int8 rows dequantised, in float64; made by tools/golden/make_cases.py",
         "base_sha256": digest(options.base), "delta_sha256": digest(options.delta),
         "checked_layers": CHECKED_LAYERS, "prior": "(7·chunk + 3) mod 5",
         **({"noise": {k: float(f"{v:.2g}") for k, v in worst.items()}} if worst else {}),

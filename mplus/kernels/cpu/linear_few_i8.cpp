@@ -3,6 +3,7 @@
 // (i8_vector_matrix.h), in the same order.
 #include "mplus/kernels/cpu/simd.h"
 #if defined(MPLUS_MATRIX_I8)
+#include "mplus/kernels/cpu/outputs.h"
 #include "mplus/kernels/cpu/i8_tile_matrix.h"
 #endif
 
