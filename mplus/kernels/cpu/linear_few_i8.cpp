@@ -3,8 +3,8 @@
 // (i8_vector_matrix.h), in the same order.
 #include "mplus/kernels/cpu/simd.h"
 #if defined(MPLUS_MATRIX_I8)
-#include "mplus/kernels/cpu/outputs.h"
 #include "mplus/kernels/cpu/i8_tile_matrix.h"
+#include "mplus/kernels/cpu/outputs.h"
 #endif
 
 namespace mplus::kernels::MPLUS_ISA {
