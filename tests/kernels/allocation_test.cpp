@@ -3,6 +3,7 @@
 
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/attention.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"
@@ -26,7 +27,8 @@ TEST_P(AllocationTest, ARepeatedStepAllocatesNothing) {
     const KvShape shape{3, 1, 64};
     std::vector<float> k = random.values(rows * 64), v = random.values(rows * 64), x = random.values(T * d);
     std::vector<float> out(x.size()), scores(n), norm = random.values(d);
-    const KvCache cache{floats(k, {1, rows, 64}), floats(v, {1, rows, 64}), rows};
+    const DType cached = queue.backend().cache_type(numerics);  // f32 or smaller: any bits will do
+    const KvCache cache{{k.data(), cached, {1, rows, 64}}, {v.data(), cached, {1, rows, 64}}, rows};
     const ConstTensor all_keys = key_tensor(keys.bytes.data(), DType::bf16, n, d_r);
     const auto step = [&](std::int64_t count) {
       const ConstTensor in = floats(std::as_const(x), {count, d});

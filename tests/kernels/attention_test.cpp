@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "mplus/kernels/backend.h"
+#include "mplus/kernels/convert.h"
 #include "mplus/kernels/rope.h"
 #include "tests/kernels/operands.h"
 
@@ -15,9 +17,11 @@ struct Operands {
   KvShape shape;
   std::int64_t T;
   std::vector<float> q, keys, values;
+  std::vector<std::byte> bytes[2];  // of keys and values that are not f32
   KvCache cache;
 
-  Operands(std::int64_t T_, std::int64_t rows, KvShape s, std::uint64_t seed, float size = 2.0f)
+  Operands(std::int64_t T_, std::int64_t rows, KvShape s, std::uint64_t seed, float size = 2.0f,
+           DType dtype = DType::f32)
       : shape(s), T(T_) {
     Random random(seed);
     const std::int64_t capacity = rows + 5;
@@ -26,11 +30,25 @@ struct Operands {
     values = random.values(s.groups * capacity * s.head_size);
     cache = {floats(keys, {s.groups, capacity, s.head_size}),
              floats(values, {s.groups, capacity, s.head_size}), rows};
+    if (dtype == DType::f32) return;
+    cache.keys = rounded(keys, bytes[0], dtype);
+    cache.values = rounded(values, bytes[1], dtype);
+  }
+  // Values as a cache of another type has them.
+  Tensor rounded(std::vector<float>& x, std::vector<std::byte>& to, DType dtype) const {
+    const auto n = std::ssize(x);
+    to.resize(row_bytes(dtype, n));
+    from_f32(to.data(), dtype, x.data(), n);
+    to_f32(x.data(), to.data(), dtype, n);
+    return {to.data(), dtype, {shape.groups, cache.capacity(), shape.head_size}};
   }
   ConstTensor queries() const { return floats(q, {T, shape.heads * shape.head_size}); }
   Tensor like_queries(std::vector<float>& x) const { return floats(x, {T, shape.heads * shape.head_size}); }
-  const float* keys_of(std::int64_t group) const { return cache.keys.row(group).on_host<float>(); }
-  const float* values_of(std::int64_t group) const { return cache.values.row(group).on_host<float>(); }
+  const float* keys_of(std::int64_t group) const { return &keys[index(group)]; }
+  const float* values_of(std::int64_t group) const { return &values[index(group)]; }
+  std::size_t index(std::int64_t group) const {
+    return static_cast<std::size_t>(group * cache.capacity() * shape.head_size);
+  }
   std::int64_t size() const { return T * shape.heads * shape.head_size; }
 };
 
@@ -94,9 +112,8 @@ void check(Queue& queue, const Operands& o) {
   }
 }
 
-TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
-  ThreadPool pool(2);
-  Queue queue(pool, Numerics::exact);
+void check_shapes(Queue& queue) {
+  const DType dtype = queue.backend().cache_type(queue.numerics());
   const KvShape shapes[] = {{1, 1, 2}, {4, 2, 8}, {3, 3, 20}, {9, 3, 64}, {8, 1, 34}};
   for (const KvShape& shape : shapes) {
     for (const auto& [T, rows] : {std::pair{0, 0},
@@ -111,10 +128,23 @@ TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
                                   {17, 17},
                                   {33, 130},
                                   {70, 71}})
-      check(queue, Operands(T, rows, shape, static_cast<std::uint64_t>(T * 1000 + rows)));
+      check(queue, Operands(T, rows, shape, static_cast<std::uint64_t>(T * 1000 + rows), 2.0f, dtype));
   }
-  check(queue, Operands(270, 300, {2, 1, 16}, 1));
-  check(queue, Operands(1, 1500, {9, 3, 64}, 2));
+  check(queue, Operands(270, 300, {2, 1, 16}, 1, 2.0f, dtype));
+  check(queue, Operands(1, 1500, {9, 3, 64}, 2, 2.0f, dtype));
+}
+
+TEST_P(AttentionTest, EqualsSoftmaxInDoublePrecision) {
+  ThreadPool pool(2);
+  Queue queue(pool, Numerics::exact);
+  check_shapes(queue);
+}
+
+TEST_P(AttentionTest, EqualsSoftmaxOverAFastCache) {
+  ThreadPool pool(2);
+  Queue queue(pool, Numerics::fast);
+  if (queue.backend().cache_type(Numerics::fast) == DType::f32) GTEST_SKIP() << "f32 as in exact numerics";
+  check_shapes(queue);
 }
 
 TEST_P(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
@@ -179,38 +209,57 @@ TEST_P(AttentionTest, BitsDoNotDependOnOtherSessions) {
 }
 
 // append_rows is a copy, a rotation of the keys and nothing else.
+// What a cache of this type makes of values.
+void round_to(DType dtype, std::vector<float>& x) {
+  std::vector<std::byte> bytes(row_bytes(dtype, std::ssize(x)));
+  from_f32(bytes.data(), dtype, x.data(), std::ssize(x));
+  to_f32(x.data(), bytes.data(), dtype, std::ssize(x));
+}
+
 TEST_P(AttentionTest, AppendedRowsAreRotatedKeysAndPlainValues) {
   ThreadPool pool(2);
-  Queue queue(pool, Numerics::exact);
   const KvShape shape{6, 3, 12};
   const std::int64_t width = shape.groups * shape.head_size, capacity = 90;
+  const std::int64_t size = shape.groups * capacity * shape.head_size;
   RopeTable table({1.0f, 0.5f, 0.2f, 0.1f, 0.01f, 0.001f});
   table.reserve(500);
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    for (const std::int64_t n : {0, 1, 5, 77}) {
-      Random random(static_cast<std::uint64_t>(n));
-      const Weights k = random_weights(random, dtype, n, width), v = random_weights(random, dtype, n, width);
-      std::vector<float> keys(static_cast<std::size_t>(shape.groups * capacity * shape.head_size), 9.0f);
-      std::vector<float> values = keys;
-      KvCache cache{floats(keys, {shape.groups, capacity, shape.head_size}),
-                    floats(values, {shape.groups, capacity, shape.head_size}), 4};
-      append_rows(queue, cache, shape,
-                  {{k.bytes.data(), dtype, {n, width}}, {v.bytes.data(), dtype, {n, width}}}, table);
-      ASSERT_EQ(cache.rows, 4 + n);
-      std::vector<float> rotated = k.values;
-      rope(queue, floats(rotated, {n, width}), table, 4);
-      for (std::int64_t g = 0; g < shape.groups; ++g) {
-        for (std::int64_t r = 0; r < n; ++r) {
-          const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,
-                             from = r * width + g * shape.head_size;
-          ASSERT_TRUE(same_bits(keys.data() + at, rotated.data() + from, shape.head_size));
-          ASSERT_TRUE(same_bits(values.data() + at, v.values.data() + from, shape.head_size));
+  for (const Numerics numerics : {Numerics::exact, Numerics::fast})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::int64_t n : {0, 1, 5, 77}) {
+        Queue queue(pool, numerics);
+        const DType cached = queue.backend().cache_type(numerics);
+        Random random(static_cast<std::uint64_t>(n));
+        const Weights k = random_weights(random, dtype, n, width),
+                      v = random_weights(random, dtype, n, width);
+        std::vector<float> keys(static_cast<std::size_t>(size), 9.0f), values = keys;
+        std::vector<std::byte> bytes[2];
+        for (auto& b : bytes) {
+          b.resize(row_bytes(cached, size));
+          from_f32(b.data(), cached, keys.data(), size);
         }
-        for (std::int64_t i = 0; i < 4 * shape.head_size; ++i)
-          ASSERT_EQ(keys[static_cast<std::size_t>(g * capacity * shape.head_size + i)], 9.0f);
+        KvCache cache{{bytes[0].data(), cached, {shape.groups, capacity, shape.head_size}},
+                      {bytes[1].data(), cached, {shape.groups, capacity, shape.head_size}},
+                      4};
+        append_rows(queue, cache, shape,
+                    {{k.bytes.data(), dtype, {n, width}}, {v.bytes.data(), dtype, {n, width}}}, table);
+        ASSERT_EQ(cache.rows, 4 + n);
+        to_f32(keys.data(), bytes[0].data(), cached, size);
+        to_f32(values.data(), bytes[1].data(), cached, size);
+        std::vector<float> rotated = k.values, plain = v.values;
+        rope(queue, floats(rotated, {n, width}), table, 4);
+        round_to(cached, rotated);
+        round_to(cached, plain);
+        for (std::int64_t g = 0; g < shape.groups; ++g) {
+          for (std::int64_t r = 0; r < n; ++r) {
+            const std::int64_t at = (g * capacity + 4 + r) * shape.head_size,
+                               from = r * width + g * shape.head_size;
+            ASSERT_TRUE(same_bits(keys.data() + at, rotated.data() + from, shape.head_size));
+            ASSERT_TRUE(same_bits(values.data() + at, plain.data() + from, shape.head_size));
+          }
+          for (std::int64_t i = 0; i < 4 * shape.head_size; ++i)
+            ASSERT_EQ(keys[static_cast<std::size_t>(g * capacity * shape.head_size + i)], 9.0f);
+        }
       }
-    }
-  }
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ constexpr std::int64_t kMixRows = 16;
 constexpr std::int64_t kScoreStep = kDecodeChunk + kLanes;  // floats from a head's scores to the next
 
 // Sums of the products of R heads with N keys, lane by lane; both are e floats apart.
-template <int R, int N>
-MPLUS_INLINE void row_products(F (&acc)[R][N], const float* q, const float* keys, std::int64_t e) {
+template <int R, int N, class Element>
+MPLUS_INLINE void row_products(F (&acc)[R][N], const float* q, const Element* keys, std::int64_t e) {
   const auto add = [&](const auto& vector_at) {
     F key[N];
     MPLUS_UNROLL for (int n = 0; n < N; ++n) key[n] = vector_at(keys + n * e);
@@ -25,17 +25,17 @@ MPLUS_INLINE void row_products(F (&acc)[R][N], const float* q, const float* keys
     }
   };
   std::int64_t i = 0;
-  for (; i + kLanes <= e; i += kLanes) add([i](const float* row) { return load(row + i); });
-  if (i < e) add([i, e](const float* row) { return load_partial(row + i, e - i); });
+  for (; i + kLanes <= e; i += kLanes) add([i](const auto* row) { return load(row + i); });
+  if (i < e) add([i, e](const auto* row) { return load_partial(row + i, e - i); });
 }
 
 // Four keys at a time, R heads while they are at hand: scores[r * kScoreStep + j].
-template <int R>
-void score_rows(float* scores, const float* q, const float* keys, std::int64_t n, std::int64_t e,
+template <int R, class Element>
+void score_rows(float* scores, const float* q, const Element* keys, std::int64_t n, std::int64_t e,
                 float scale) {
   std::int64_t j = 0;
   for (; j + 4 <= n; j += 4) {
-    const float* k = keys + j * e;
+    const Element* k = keys + j * e;
     prefetch_rows(k, 4 * e);
     F acc[R][4] = {};
     row_products(acc, q, k, e);
@@ -68,8 +68,8 @@ void soften(float* scores, std::int64_t n, float& maximum, float& total) {
 }
 
 // out[r][i…] += Σ_j weights[r][j] * values[j][i…] for R heads and V vectors; the last may be partial.
-template <int R, int V>
-MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, const float* values,
+template <int R, int V, class Element>
+MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, const Element* values,
                       std::int64_t n, std::int64_t e, std::int64_t partial) {
   F acc[R][V];
   MPLUS_UNROLL for (int r = 0; r < R; ++r) {
@@ -79,7 +79,7 @@ MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, c
     }
   }
   for (std::int64_t j = 0; j < n; ++j) {
-    const float* row = values + j * e;
+    const Element* row = values + j * e;
     F value[V];
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
       value[v] =
@@ -99,14 +99,14 @@ MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, c
 }
 
 // A few rows at a time, so that the parts of a row follow each other while it is at hand.
-template <int R>
-void mix_values(float* out, std::int64_t out_step, const float* weights, const float* values, std::int64_t n,
-                std::int64_t e) {
+template <int R, class Element>
+void mix_values(float* out, std::int64_t out_step, const float* weights, const Element* values,
+                std::int64_t n, std::int64_t e) {
   for (int r = 0; r < R; ++r)
     for (std::int64_t i = 0; i < e; ++i) out[r * out_step + i] = 0.0f;
   for (std::int64_t j = 0; j < n; j += kMixRows) {
     const std::int64_t count = min_of(kMixRows, n - j);
-    const float* rows = values + j * e;
+    const Element* rows = values + j * e;
     prefetch_rows(rows, count * e);
     std::int64_t i = 0;
     if constexpr (kWideVectors > 0)
@@ -122,6 +122,30 @@ void mix_values(float* out, std::int64_t out_step, const float* weights, const f
   }
 }
 
+template <class Element>
+void attend(const AttendJob& job, std::int64_t t, std::int64_t group, std::int64_t chunk, float* partial,
+            std::byte* scratch) {
+  const std::int64_t e = job.head_size, sharing = job.heads / job.groups, step = e + 2;
+  const std::int64_t seen = job.rows - job.T + 1 + t;
+  const std::int64_t j0 = chunk * kDecodeChunk;
+  const std::int64_t n = min_of(kDecodeChunk, seen - j0);
+  const std::int64_t at = (group * job.capacity + j0) * e;
+  const auto *keys = static_cast<const Element*>(job.keys) + at,
+             *values = static_cast<const Element*>(job.values) + at;
+  float* scores = reinterpret_cast<float*>(scratch);
+  const float* q = job.q + (t * job.heads + group * sharing) * e;
+  const auto heads = [&]<int R>(std::int64_t r) {
+    float* weights = scores + r * kScoreStep;
+    score_rows<R>(weights, q + r * e, keys, n, e, job.scale);
+    for (std::int64_t i = 0; i < R; ++i)
+      soften(weights + i * kScoreStep, n, partial[(r + i) * step + e], partial[(r + i) * step + e + 1]);
+    mix_values<R>(partial + r * step, step, weights, values, n, e);
+  };
+  std::int64_t r = 0;
+  for (; r + 3 <= sharing; r += 3) heads.template operator()<3>(r);
+  for (; r < sharing; ++r) heads.template operator()<1>(r);
+}
+
 }  // namespace
 
 std::size_t attend_chunk_scratch(std::int64_t sharing) {
@@ -130,23 +154,10 @@ std::size_t attend_chunk_scratch(std::int64_t sharing) {
 
 void attend_chunk(const AttendJob& job, std::int64_t t, std::int64_t group, std::int64_t chunk,
                   float* partial, std::byte* scratch) {
-  const std::int64_t e = job.head_size, sharing = job.heads / job.groups, step = e + 2;
-  const std::int64_t seen = job.rows - job.T + 1 + t;
-  const std::int64_t j0 = chunk * kDecodeChunk;
-  const std::int64_t n = min_of(kDecodeChunk, seen - j0);
-  const std::int64_t at = (group * job.capacity + j0) * e;
-  float* scores = reinterpret_cast<float*>(scratch);
-  const float* q = job.q + (t * job.heads + group * sharing) * e;
-  const auto heads = [&]<int R>(std::int64_t r) {
-    float* weights = scores + r * kScoreStep;
-    score_rows<R>(weights, q + r * e, job.keys + at, n, e, job.scale);
-    for (std::int64_t i = 0; i < R; ++i)
-      soften(weights + i * kScoreStep, n, partial[(r + i) * step + e], partial[(r + i) * step + e + 1]);
-    mix_values<R>(partial + r * step, step, weights, job.values + at, n, e);
-  };
-  std::int64_t r = 0;
-  for (; r + 3 <= sharing; r += 3) heads.template operator()<3>(r);
-  for (; r < sharing; ++r) heads.template operator()<1>(r);
+#if defined(MPLUS_HALF_CACHES)
+  if (job.cache == DType::f16) return attend<Half>(job, t, group, chunk, partial, scratch);
+#endif
+  attend<float>(job, t, group, chunk, partial, scratch);
 }
 
 // partials: [chunks, H/G, e + 2]; merged in the order of the chunks, whoever computed them.

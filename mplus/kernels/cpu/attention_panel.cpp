@@ -13,18 +13,26 @@ constexpr std::int64_t kKeys = 64;
 
 struct Panel {
   const AttendJob& job;
-  std::int64_t first;  // (query, head) pair of lane 0, pair = t * (H/G) + head within the group
-  std::int64_t count;  // lanes in use
-  const float* keys;   // of the group, [rows, e]
-  const float* values;
+  std::int64_t first;     // (query, head) pair of lane 0, pair = t * (H/G) + head within the group
+  std::int64_t count;     // lanes in use
+  const std::byte* keys;  // of the group, [rows, e] of the cache's type
+  const std::byte* values;
   std::int64_t group;
   float* q;                // [e, kPanel], scaled
   float* scores;           // [kKeys, kPanel]
   float* out;              // [e, kPanel]
+  float* converted;        // [kKeys, e]: a block of keys or values that are not f32
   I limits[kTileVectors];  // cache rows that a lane sees
   F maxima[kTileVectors];
   F sums[kTileVectors];
 
+  // Rows [j0, j1) of keys or values.
+  const float* block(const std::byte* rows, std::int64_t j0, std::int64_t j1) const {
+    const std::int64_t e = job.head_size;
+    if (job.cache == DType::f32) return reinterpret_cast<const float*>(rows) + j0 * e;
+    to_f32(converted, rows + j0 * e * 2, job.cache, (j1 - j0) * e);
+    return converted;
+  }
   std::int64_t sharing() const { return job.heads / job.groups; }
   std::int64_t visible(std::int64_t lane) const {
     return job.rows - job.T + 1 + (first + min_of(lane, count - 1)) / sharing();
@@ -49,9 +57,10 @@ void load_queries(Panel& p) {
 template <int N>
 void score_keys_block(const Panel& p, std::int64_t j0, std::int64_t j1) {
   const std::int64_t e = p.job.head_size;
+  const float* keys = p.block(p.keys, j0, j1);
   for_tiles<kTileRows>(j0, j1, [&]<int M>(std::int64_t j) {
     F acc[M][N] = {};
-    tile_of_rows(acc, p.keys + j * e, e, p.q, kPanel, e);
+    tile_of_rows(acc, keys + (j - j0) * e, e, p.q, kPanel, e);
     store_tile(p.scores + (j - j0) * kPanel, kPanel, acc);
   });
 }
@@ -96,6 +105,7 @@ void soften(Panel& p, std::int64_t j0, std::int64_t j1, F (&shrink)[N]) {
 template <int N>
 void add_values(const Panel& p, std::int64_t j0, std::int64_t j1, const F (&shrink)[N]) {
   const std::int64_t e = p.job.head_size;
+  const float* values = p.block(p.values, j0, j1);
   for_tiles<kTileRows>(0, e, [&]<int M>(std::int64_t i) {
     F acc[M][N];
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
@@ -103,7 +113,7 @@ void add_values(const Panel& p, std::int64_t j0, std::int64_t j1, const F (&shri
         acc[m][n] = load(p.out + (i + m) * kPanel + n * kLanes) * shrink[n];
       }
     }
-    tile_of_columns(acc, p.values + j0 * e + i, e, p.scores, kPanel, j1 - j0);
+    tile_of_columns(acc, values + i, e, p.scores, kPanel, j1 - j0);
     store_tile(p.out + i * kPanel, kPanel, acc);
   });
 }
@@ -132,22 +142,24 @@ void attend_lanes(Panel& p) {
 }  // namespace
 
 std::size_t attend_panel_scratch(std::int64_t head_size) {
-  return static_cast<std::size_t>((2 * head_size + kKeys) * kPanel) * sizeof(float);
+  return static_cast<std::size_t>((2 * head_size + kKeys) * kPanel + kKeys * head_size) * sizeof(float);
 }
 
 void attend_panel(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch) {
   const std::int64_t e = job.head_size;
   const std::int64_t pairs = job.T * (job.heads / job.groups);
+  const std::int64_t first = group * job.capacity * e * (job.cache == DType::f32 ? 4 : 2);
   float* memory = reinterpret_cast<float*>(scratch);
   Panel p{.job = job,
           .first = panel * kPanel,
           .count = min_of<std::int64_t>(kPanel, pairs - panel * kPanel),
-          .keys = job.keys + group * job.capacity * e,
-          .values = job.values + group * job.capacity * e,
+          .keys = static_cast<const std::byte*>(job.keys) + first,
+          .values = static_cast<const std::byte*>(job.values) + first,
           .group = group,
           .q = memory,
           .scores = memory + 2 * e * kPanel,
           .out = memory + e * kPanel,
+          .converted = memory + (2 * e + kKeys) * kPanel,
           .limits = {},
           .maxima = {},
           .sums = {}};

@@ -45,7 +45,9 @@ class CpuBackend final : public Backend {
   }
 
   DType weight_type(Numerics, DType file) const override { return file; }
-  DType cache_type(Numerics) const override { return DType::f32; }
+  DType cache_type(Numerics numerics) const override {
+    return numerics == Numerics::fast ? table().fast_cache : DType::f32;
+  }
   std::string numerics_id(Numerics numerics) const override { return isa_numerics_id(numerics); }
 
   std::size_t arranged_bytes(Numerics numerics, const Matrix& w) const override {

@@ -57,6 +57,9 @@ MPLUS_INLINE F load_partial(const float* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
   return v;
 }
+struct Half {  // an element of a cache
+  std::uint16_t bits;
+};
 MPLUS_INLINE void store_partial(float* p, F v, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 }
@@ -67,11 +70,13 @@ inline constexpr std::int64_t kPrefetchBytes = 4096;
 MPLUS_INLINE void prefetch(const void* p) {
   __builtin_prefetch(static_cast<const std::byte*>(p) + kPrefetchBytes);
 }
-// The same for n floats of keys and values. A Neoverse V1 follows them better alone: asked, it takes half as
-// long again.
-MPLUS_INLINE void prefetch_rows([[maybe_unused]] const float* p, [[maybe_unused]] std::int64_t n) {
+// The same for n elements of keys and values. A Neoverse V1 follows them better alone: asked, it takes half
+// as long again.
+template <class Element>
+MPLUS_INLINE void prefetch_rows([[maybe_unused]] const Element* p, [[maybe_unused]] std::int64_t n) {
 #if !defined(MPLUS_ISA_NEON)
-  for (std::int64_t i = 0; i < n; i += 16) prefetch(p + i);
+  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(Element));
+  for (std::int64_t i = 0; i < n; i += kLine) prefetch(p + i);
 #endif
 }
 
@@ -95,4 +100,17 @@ MPLUS_INLINE T max_of(T a, T b) {
 #include "mplus/kernels/cpu/simd_neon.h"
 #else
 #include "mplus/kernels/cpu/simd_portable.h"
+#endif
+
+#if defined(MPLUS_HALF_CACHES)
+namespace mplus::kernels::MPLUS_ISA {
+
+MPLUS_INLINE F load(const Half* p) { return load_halves(p); }
+MPLUS_INLINE F load_partial(const Half* p, std::int64_t n) {
+  Half whole[kLanes] = {};
+  for (std::int64_t i = 0; i < n; ++i) whole[i] = p[i];
+  return load(whole);
+}
+
+}  // namespace mplus::kernels::MPLUS_ISA
 #endif

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #define MPLUS_SHORT_SIGMOID  // add_reciprocal, for short_sigmoid.h
+#define MPLUS_HALF_CACHES    // fast attention has keys and values of f16
 #define MPLUS_ROUNDED        // prompts and writes in integers of 16 bits: linear_batched_i16.cpp
 #define MPLUS_INTERLEAVED    // fast products read codes of kLanes rows as one stream (interleave.cpp)
 

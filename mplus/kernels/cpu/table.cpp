@@ -31,6 +31,9 @@ extern const Table kTable = {
     .vector_i8 = vector_i8,
     .batched_f32_scratch = batched_f32_scratch,
     .batched_i8_scratch = batched_i8_scratch,
+#if defined(MPLUS_HALF_CACHES)
+    .fast_cache = DType::f16,
+#endif
     .attend_panel = attend_panel,
     .attend_chunk = attend_chunk,
     .attend_merge = attend_merge,

@@ -49,10 +49,11 @@ struct LinearJob {
 };
 
 struct AttendJob {
-  float* out = nullptr;           // [T, H*e]
-  const float* q = nullptr;       // [T, H*e]
-  const float* keys = nullptr;    // [G, capacity, e]
-  const float* values = nullptr;  // [G, capacity, e]
+  float* out = nullptr;          // [T, H*e]
+  const float* q = nullptr;      // [T, H*e]
+  const void* keys = nullptr;    // [G, capacity, e] of `cache`: f32, or f16 where the table has such caches
+  const void* values = nullptr;  // [G, capacity, e]
+  DType cache = DType::f32;
   std::int64_t T = 0;
   std::int64_t rows = 0;
   std::int64_t capacity = 0;
@@ -105,6 +106,8 @@ struct Table {
   void (*vector_i8)(const LinearJob&, std::int64_t row0, std::int64_t row1);   // T == 1
   std::size_t (*batched_f32_scratch)(std::int64_t inputs);
   std::size_t (*batched_i8_scratch)(std::int64_t inputs);
+
+  DType fast_cache = DType::f32;  // keys and values of attention under fast numerics
 
   // Attention: one panel of (query, head) pairs of a group; or one chunk of cache rows for all heads of a
   // group and a single query, leaving [H/G, e + 2] partial results: weighted values, then maximum and sum.

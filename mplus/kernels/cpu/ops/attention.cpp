@@ -17,8 +17,9 @@ AttendJob make_job(const AttendItem& item, const KvShape& shape) {
   const KvCache& cache = item.cache;
   return {.out = item.out.on_host<float>(),
           .q = item.q.on_host<float>(),
-          .keys = cache.keys.on_host<float>(),
-          .values = cache.values.on_host<float>(),
+          .keys = cache.keys.data,
+          .values = cache.values.data,
+          .cache = cache.keys.dtype,
           .T = item.q.size(0),
           .rows = cache.rows,
           .capacity = cache.keys.stride(0) / shape.head_size,
@@ -117,16 +118,22 @@ void attend(Queue& queue, std::span<const AttendItem> items, const KvShape& shap
 void attention_weights(Queue& queue, const AttendItem& item, const KvShape& shape) {
   const AttendJob job = make_job(item, shape);
   const std::int64_t e = job.head_size, T = job.T;
-  parallel(queue, job.heads * T, job.heads * T * job.rows * e, [&](std::int64_t row, int) {
+  const std::size_t key_bytes = row_bytes(job.cache, e);
+  for (int worker = 0; worker < queue.pool().size(); ++worker)
+    queue.scratch(worker, static_cast<std::size_t>(e) * sizeof(float));
+  parallel(queue, job.heads * T, job.heads * T * job.rows * e, [&](std::int64_t row, int worker) {
     const std::int64_t h = row / T, t = row % T, seen = job.rows - T + 1 + t;
     const float* query = job.q + (t * job.heads + h) * e;
-    const float* keys = job.keys + h / (job.heads / job.groups) * job.capacity * e;
+    const std::byte* keys = static_cast<const std::byte*>(job.keys) +
+                            static_cast<std::size_t>(h / (job.heads / job.groups) * job.capacity) * key_bytes;
+    auto* key = reinterpret_cast<float*>(queue.scratch(worker, static_cast<std::size_t>(e) * sizeof(float)));
     float* weights = job.out + row * job.rows;
     double maximum = -std::numeric_limits<double>::infinity(), total = 0.0;
     for (std::int64_t j = 0; j < seen; ++j) {
       double score = 0.0;
+      table().to_f32(key, keys + static_cast<std::size_t>(j) * key_bytes, job.cache, e);
       for (std::int64_t i = 0; i < e; ++i)
-        score += static_cast<double>(query[i]) * static_cast<double>(keys[j * e + i]);
+        score += static_cast<double>(query[i]) * static_cast<double>(key[i]);
       weights[j] = static_cast<float>(score * static_cast<double>(job.scale));
       maximum = std::max(maximum, static_cast<double>(weights[j]));
     }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
@@ -5,23 +7,32 @@
 namespace mplus::kernels::cpu {
 namespace {
 
+constexpr std::int64_t kItemRows = 16;
+
 // rows.at(r): where the key and the value of row r of rows.count begin.
 template <class Rows>
 void append(Queue& queue, const KvCache& cache, const KvShape& shape, DType dtype, const RopeTable& angles,
             const Rows& rows) {
   const std::int64_t e = shape.head_size, first = cache.rows, stride = cache.keys.stride(0);
-  auto *keys = cache.keys.on_host<float>(), *values = cache.values.on_host<float>();
+  const DType cached = cache.keys.dtype;
   const auto group_bytes = static_cast<std::int64_t>(row_bytes(dtype, e));
-  parallel_ranges(queue, rows.count, 4 * shape.groups * e, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const auto [k, v] = rows.at(r);
-      for (std::int64_t g = 0; g < shape.groups; ++g) {
-        const std::int64_t at = g * stride + (first + r) * e;
-        table().to_f32(keys + at, k + g * group_bytes, dtype, e);
-        table().rotate(keys + at, keys + at, angles.cos(first + r), angles.sin(first + r), angles.half());
-        table().to_f32(values + at, v + g * group_bytes, dtype, e);
-      }
+  const auto scratch_size = static_cast<std::size_t>(e) * sizeof(float);
+  for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
+  const auto put = [&](std::int64_t r, float* x) {
+    const auto [k, v] = rows.at(r);
+    for (std::int64_t g = 0; g < shape.groups; ++g) {
+      const std::size_t at = row_bytes(cached, g * stride + (first + r) * e);
+      table().to_f32(x, k + g * group_bytes, dtype, e);
+      table().rotate(x, x, angles.cos(first + r), angles.sin(first + r), angles.half());
+      table().from_f32(static_cast<std::byte*>(cache.keys.data) + at, cached, x, e);
+      table().to_f32(x, v + g * group_bytes, dtype, e);
+      table().from_f32(static_cast<std::byte*>(cache.values.data) + at, cached, x, e);
     }
+  };
+  const std::int64_t items = (rows.count + kItemRows - 1) / kItemRows;
+  parallel(queue, items, rows.count * 4 * shape.groups * e, [&](std::int64_t item, int worker) {
+    auto* x = reinterpret_cast<float*>(queue.scratch(worker, scratch_size));
+    for (std::int64_t r = item * kItemRows; r < std::min(rows.count, (item + 1) * kItemRows); ++r) put(r, x);
   });
 }
 
