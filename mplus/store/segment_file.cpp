@@ -107,10 +107,7 @@ class Mapping {
   const std::byte* column(std::int64_t layer, const char* name_of_column, DType dtype,
                           std::vector<std::int64_t> shape) const {
     const std::array<DType, 1> types{dtype};
-    const io::Tensor& tensor = tensors_.at(layer_name(layer, name_of_column), types, shape);
-    if (dtype != DType::u8 && reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
-      fail(ErrorCode::corrupt, "{}: tensor \"{}\" is not aligned to 8 bytes", name(), tensor.name);
-    return tensor.bytes.data();
+    return tensors_.at(layer_name(layer, name_of_column), types, shape).bytes.data();
   }
 
   // Of a layer, verified: where they lie, or put together from their differences.

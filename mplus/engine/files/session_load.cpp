@@ -218,8 +218,6 @@ class SessionFile {
     const DType types[] = {dtype};
     const io::Tensor& tensor = file_.at(name, types, shape);
     if (check) verify_tensor(file_, tensor);
-    if (dtype != DType::u8 && reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 8 != 0)
-      fail(ErrorCode::corrupt, "{}: tensor \"{}\" is not aligned to 8 bytes", name_of(file_), name);
     return tensor.bytes;
   }
 
