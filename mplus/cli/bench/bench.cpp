@@ -87,12 +87,10 @@ class Bench {
       add("remember, no session", "tok/s", rates.plain, 0);
       add("remember in a session", "tok/s", rates.stored, rates.plain.median);
     }
-    // Every step reads the attended rows of the memory as well, as 32-bit floats.
+    // Every step reads the attended rows of the memory as well.
     const memory::Layout& layout = engine_->layout();
-    const double rows =
-        static_cast<double>(session.memory().short_term(layout.remembering.layer(0)).n + layout.K0);
     const double memory_bytes =
-        rows * static_cast<double>(layout.remembering_layers() * layout.kv * 2) * sizeof(float);
+        row_cache_bytes(session.memory().short_term(layout.remembering.layer(0)).n + layout.K0);
     add("prefill with memory", "tok/s", prefill_rate(session, prompt_tokens(), options_.repetitions),
         gemm_ / cost_.read_flop);
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
@@ -151,9 +149,13 @@ class Bench {
   // Of the rows that a token attends to, behind `tokens` more than the window.
   double cache_bytes(std::int64_t tokens) const {
     const memory::Layout& layout = engine_->layout();
+    return row_cache_bytes(layout.N + layout.K0 + engine_->window_tokens() + tokens);
+  }
+  // Of so many rows a layer, keys and values.
+  double row_cache_bytes(std::int64_t rows) const {
+    const memory::Layout& layout = engine_->layout();
     kernels::Queue& queue = engine_->queue();
     const DType type = queue.backend().cache_type(queue.numerics());
-    const std::int64_t rows = layout.N + layout.K0 + engine_->window_tokens() + tokens;
     return static_cast<double>(row_bytes(type, layout.remembering_layers() * rows * layout.kv * 2));
   }
 

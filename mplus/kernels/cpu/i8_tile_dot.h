@@ -11,25 +11,25 @@
 namespace mplus::kernels::MPLUS_ISA {
 
 // Rows of x at a block: the first row's first term, scale with share of the minimum, and sum.
-struct RowBlock {
+struct QuantisedBlock {
   const std::int8_t* q;
   const float* scales;
   const std::int32_t* sums;
 };
 
 // Rows of x from one on that lie in one group.
-struct BlockRows {
-  RowBlock first;
+struct QuantisedGroup {
+  QuantisedBlock first;
 
   // Row m of them at block b, in groups of kGroup rows.
   template <int kGroup = kTileRowsI8>
-  MPLUS_INLINE RowBlock row(std::int64_t b, int m) const {
+  MPLUS_INLINE QuantisedBlock row(std::int64_t b, int m) const {
     return {first.q + (b * kTerms * kGroup + m) * 32, first.scales + (b * kGroup + m) * 2,
             first.sums + b * kGroup + m};
   }
 };
 
-MPLUS_INLINE BlockRows block_rows(const LinearJob& job, std::int64_t t) {
+MPLUS_INLINE QuantisedGroup quantised_group(const LinearJob& job, std::int64_t t) {
   const QuantisedRows& x = job.quantised;
   const std::int64_t before = t / x.group * (job.inputs / 32) * x.group, within = t % x.group;
   return {
@@ -62,7 +62,7 @@ MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* 
 
 // Both terms of the rows' block; of groups of kGroup rows.
 template <DType kType, int kGroup, int R, class Words>
-MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const RowBlock& x, Words chosen) {
+MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const QuantisedBlock& x, Words chosen) {
   MPLUS_UNROLL for (int r = 0; r < R; ++r) dot[r] = I{};
   dot_rows<kType>(dot, words, x.q, chosen);
   MPLUS_UNROLL for (int r = 0; r < R; ++r) {
@@ -84,7 +84,7 @@ MPLUS_INLINE void add_scaled(F* acc, const I (&dot)[R], F scale, const float* sc
 
 // One block of R rows.
 template <int R, DType kType, int kGroup = kTileRowsI8>
-MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, const RowBlock& x) {
+MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, const QuantisedBlock& x) {
   I dot[R];
   if constexpr (has_half_scales(kType)) {
     dot_terms<kType, kGroup>(dot, words, x, FirstWords{});
@@ -104,7 +104,7 @@ MPLUS_INLINE void add_block(F* acc, const I (&words)[8], const LaneCodes& w, con
 template <int M, DType kType>
 MPLUS_INLINE void sum_rows(F (&acc)[M], const LinearJob& job, const LaneCodes* w, std::int64_t t) {
   constexpr int kTogether = std::min(M, 4);
-  const BlockRows x = block_rows(job, t);
+  const QuantisedGroup x = quantised_group(job, t);
   for (std::int64_t b = 0; b < job.inputs / 32; ++b) {
     I words[8];
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) words[k] = w[b].words[k];

@@ -91,7 +91,7 @@ MPLUS_INLINE void vector_rows(const LinearJob& job, std::int64_t row0, std::int6
 // Interleaved weights: kLanes outputs at a time, one stream, which the processor follows by itself.
 template <DType kType>
 MPLUS_INLINE void interleaved_vector_rows(const LinearJob& job, std::int64_t row0, std::int64_t row1) {
-  const BlockRows x = block_rows(job, 0);
+  const QuantisedGroup x = quantised_group(job, 0);
   for (std::int64_t row = row0; row < row1; row += kLanes) {
     F sum[1] = {};
     for_lane_blocks<kType, Order::lanes>(interleaved_rows(job, row, row1), job.inputs,
