@@ -13,6 +13,9 @@
 // With MPLUS_PORTABLE_KERNELS neither is defined.
 #if defined(__x86_64__) && !defined(MPLUS_PORTABLE_KERNELS)
 #define MPLUS_KERNELS_X86
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__) && !defined(MPLUS_PORTABLE_KERNELS)
 #define MPLUS_KERNELS_ARM
 #include <asm/hwcap.h>
@@ -29,6 +32,9 @@ namespace avx2 {
 extern const Table kTable;
 }
 namespace avx512vnni {
+extern const Table kTable;
+}
+namespace avx512amx {
 extern const Table kTable;
 }
 #elif defined(MPLUS_KERNELS_ARM)
@@ -56,6 +62,21 @@ constexpr int kFastVersion = 5;
 constexpr int kFastVersion = 4;
 #endif
 
+#if defined(MPLUS_KERNELS_X86)
+// Tiles are there if the processor has them and the kernel lets this process use them; once asked for,
+// threads that begin later may, too.
+bool has_tiles() {
+  constexpr unsigned kFamily = 7, kTile = 1u << 24, kInt8 = 1u << 25, kBf16Tiles = 1u << 22, kBf16 = 1u << 5;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(kFamily, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr unsigned kAll = kTile | kInt8 | kBf16Tiles;
+  if ((edx & kAll) != kAll) return false;
+  if (__get_cpuid_count(kFamily, 1, &eax, &ebx, &ecx, &edx) == 0 || (eax & kBf16) == 0) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
+
 std::vector<const Table*> runnable() {
   std::vector<const Table*> tables;
 #if defined(MPLUS_KERNELS_X86)
@@ -65,6 +86,7 @@ std::vector<const Table*> runnable() {
       has_avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
       __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
       __builtin_cpu_supports("avx512vnni") != 0;
+  if (has_avx512 && has_tiles()) tables.push_back(&avx512amx::kTable);
   if (has_avx512) tables.push_back(&avx512vnni::kTable);
   if (has_avx2) tables.push_back(&avx2::kTable);
 #elif defined(MPLUS_KERNELS_ARM)

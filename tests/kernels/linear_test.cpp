@@ -45,7 +45,7 @@ constexpr double kMostX = 8191, kMostWeight = 4095;
 Path path_of(const Queue& queue, DType dtype, std::int64_t inputs, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(dtype, inputs)) return Path::f32;
   if (rows == Rows::few || table().batched_rounded == nullptr) return Path::i8;
-  return isa_name().starts_with("neon") ? Path::bf16 : Path::i16;
+  return isa_name().starts_with("neon") || isa_name() == "avx512amx" ? Path::bf16 : Path::i16;
 }
 
 std::vector<double> activation_errors(const float* x, std::int64_t inputs, Path path) {

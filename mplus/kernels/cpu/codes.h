@@ -13,6 +13,8 @@ constexpr bool has_bytes(DType t) { return t == DType::q8_0 || t == DType::i8; }
 constexpr bool has_minimum(DType t) {
   return t == DType::q4_1 || t == DType::q5_1 || t == DType::q4_k || t == DType::q5_k;
 }
+// Codes without a minimum are signed bytes; 4-bit ones count from 0.
+constexpr bool has_signed_codes(DType t) { return !has_minimum(t) && t != DType::q4_0; }
 constexpr bool has_half_scales(DType t) { return t == DType::q6_k; }  // 16 elements each
 constexpr bool is_k_quant(DType t) { return t >= DType::q4_k; }
 

@@ -15,6 +15,13 @@ struct LaneCodes {
   F second;  // the minimum, or the scale of columns 16 … 31 (has_half_scales)
 };
 
+// Byte j of a block's word, before its scale.
+template <DType kType>
+MPLUS_INLINE I code_of(I word, int j) {
+  if constexpr (has_signed_codes(kType)) return (word << (24 - 8 * j)) >> 24;
+  return shift_right_logical(word, 8 * j) & 0xff;
+}
+
 // Codes of eight bits as the instruction set multiplies them: signed, or plus 128.
 template <DType kType>
 MPLUS_INLINE void offset_codes(LaneCodes& codes) {

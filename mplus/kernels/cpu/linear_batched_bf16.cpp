@@ -19,9 +19,6 @@ constexpr std::int64_t kStepRows = kRows * kColumns;  // elements of one step
 constexpr std::int64_t kStepOutputs = kOutputs * kColumns;
 static_assert(kRows == 8 && kOutputs == 12, "the registers of sum_tile");
 
-// Codes without a minimum are signed bytes; 4-bit ones count from 0.
-constexpr bool has_signed_codes(DType t) { return !has_minimum(t) && t != DType::q4_0; }
-
 // For each of four outputs, where its four bytes are, each between the bytes of 2^23.
 alignas(16) constexpr std::uint8_t kPlaces[4][16] = {
     {0, 16, 16, 19, 1, 16, 16, 19, 2, 16, 16, 19, 3, 16, 16, 19},

@@ -11,7 +11,7 @@
 
 namespace mplus::kernels::MPLUS_ISA {
 
-#if defined(MPLUS_ROUNDED) && !defined(MPLUS_MATRIX_BF16)
+#if defined(MPLUS_ROUNDED) && !defined(MPLUS_MATRIX_BF16) && !defined(MPLUS_AMX)
 namespace {
 
 constexpr int kRows = kTileRowsRounded;
@@ -86,15 +86,6 @@ MPLUS_INLINE WeightScale scale_of(const Rows& rows, std::int64_t begin, std::int
   });
   const F unit = most * (1.0f / kMostWeight);
   return {unit >= 0x1p-120f ? kMostWeight / most : F{}, unit + poison};
-}
-
-constexpr bool has_signed_codes(DType t) { return !has_minimum(t) && t != DType::q4_0; }
-
-// Byte j of a block's word, before its scale.
-template <DType kType>
-MPLUS_INLINE I code_of(I word, int j) {
-  if constexpr (has_signed_codes(kType)) return (word << (24 - 8 * j)) >> 24;
-  return shift_right_logical(word, 8 * j) & 0xff;
 }
 
 // Columns of one vector of outputs as pairs [columns/2, kVectors] of kLanes.

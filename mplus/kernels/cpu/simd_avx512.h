@@ -1,19 +1,25 @@
-// AVX-512 F, BW, VL, DQ and VNNI. Included by simd.h only.
+// AVX-512 F, BW, VL, DQ and VNNI; with MPLUS_AMX also BF16 and tiles (amx.h). Included by simd.h only.
 #pragma once
 
 #include <immintrin.h>
 
 #define MPLUS_SHORT_SIGMOID  // add_reciprocal, for short_sigmoid.h
 #define MPLUS_HALF_CACHES    // fast attention has keys and values of f16
-#define MPLUS_ROUNDED        // prompts and writes in integers of 16 bits: linear_batched_i16.cpp
-#define MPLUS_INTERLEAVED    // fast products read codes of kLanes rows as one stream (interleave.cpp)
+#define MPLUS_ROUNDED  // prompts and writes in integers of 16 bits (linear_batched_i16.cpp), or in tiles of
+                       // bf16
+#define MPLUS_INTERLEAVED  // fast products read codes of kLanes rows as one stream (interleave.cpp)
 
 namespace mplus::kernels::MPLUS_ISA {
 
 inline constexpr std::int32_t kByteOffset = 128;  // dpbusd wants unsigned weights: q + 128
 inline constexpr int kTileRows = 8;
+#if defined(MPLUS_AMX)
+inline constexpr int kTileRowsRounded = 32;
+inline constexpr int kPanelRounded = 6 * kLanes;
+#else
 inline constexpr int kTileRowsRounded = 8;
 inline constexpr int kPanelRounded = 3 * kLanes;
+#endif
 inline constexpr int kTileRowsI8 = 16;
 
 MPLUS_INLINE __m512i raw(I v) { return reinterpret_cast<__m512i>(v); }

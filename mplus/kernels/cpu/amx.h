@@ -1,0 +1,62 @@
+// Tiles of AMX: eight registers of 16 rows of 64 bytes. What is loaded with it stays in a register by name,
+// so a kernel is a few lines that name them. One scope of TileState around a kernel's work; numbers of
+// registers are constants.
+#pragma once
+
+#include <immintrin.h>
+
+#include "mplus/kernels/cpu/simd.h"
+
+namespace mplus::kernels::MPLUS_ISA {
+
+inline constexpr int kTileDim = 16;                       // rows, and columns of four bytes
+inline constexpr std::int64_t kTileBytes = 16 * 64;       // of a tile whose rows follow each other
+inline constexpr std::int64_t kTilePairs = 2 * kTileDim;  // columns of bf16 that a product sums up
+
+// All tiles whole; the registers cost nothing to switch between threads when they are given back.
+class TileState {
+ public:
+  TileState() {
+    struct alignas(64) {
+      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+      std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } config;
+    asm volatile("ldtilecfg %0" ::"m"(config));
+  }
+  ~TileState() { asm volatile("tilerelease"); }
+  TileState(const TileState&) = delete;
+  TileState& operator=(const TileState&) = delete;
+};
+
+// In assembly: GCC's own functions are macros that take a register as a literal, and no template's constant.
+template <int kTile>
+MPLUS_INLINE void tile_zero() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+template <int kTile>
+MPLUS_INLINE void tile_load(const void* from, std::int64_t row_bytes = 64) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(kTile) : "memory");
+}
+template <int kTile>
+MPLUS_INLINE void tile_store(void* to, std::int64_t row_bytes = 64) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(kTile) : "memory");
+}
+// sums[m][n] += Σ_k a[m][2k] b[k][2n] + a[m][2k+1] b[k][2n+1], of bf16; k in order.
+template <int kSums, int kA, int kB>
+MPLUS_INLINE void tile_multiply() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kA), "i"(kB));
+}
+
+// Two floats of each lane as bf16 in one word, `low` in its lower half: both columns of a pair.
+MPLUS_INLINE I bf16_pair(F low, F high) {
+  alignas(64) static constexpr std::uint16_t kTurn[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                          21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                          11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+  return ints(_mm512_permutexvar_epi16(_mm512_load_si512(kTurn), both));
+}
+// Thirty-two floats as bf16, in order.
+MPLUS_INLINE I bf16_row(F first, F second) { return reinterpret_cast<I>(_mm512_cvtne2ps_pbh(second, first)); }
+
+}  // namespace mplus::kernels::MPLUS_ISA
