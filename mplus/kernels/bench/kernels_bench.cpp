@@ -15,6 +15,7 @@
 #include "mplus/core/buffer.h"
 #include "mplus/core/float16.h"
 #include "mplus/kernels/backend.h"
+#include "mplus/kernels/convert.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 
 namespace mplus::kernels {
@@ -126,25 +127,27 @@ void bench_linear(benchmark::State& state, DType dtype, Numerics numerics, Rows 
   rates(state, 2.0 * static_cast<double>(T * inputs * outputs), static_cast<double>(size));
 }
 
-void bench_attend(benchmark::State& state) {
+// Over caches of the type that the numerics has.
+void bench_attend(benchmark::State& state, Numerics numerics) {
   const std::int64_t T = state.range(0), rows = state.range(1), layers = T == 1 ? 30 : 1;
   const KvShape shape{9, 3, 64};
   const std::int64_t layer = shape.groups * rows * shape.head_size;
+  Queue queue(pool(), numerics);
+  const DType type = queue.backend().cache_type(numerics);
   const auto all = ramp(layer * layers);
   const auto copied = [&] {
-    Buffer copy = cpu_backend().allocate(all.size() * sizeof(float));
-    std::ranges::copy(all, copy.tensor(DType::f32, {std::ssize(all)}).on_host<float>());
+    Buffer copy = cpu_backend().allocate(row_bytes(type, std::ssize(all)));
+    kernels::from_f32(copy.tensor(type, {std::ssize(all)}).data, type, all.data(), std::ssize(all));
     return copy;
   };
   const Buffer keys = copied(), values = copied();
   const auto q = ramp(T * shape.heads * shape.head_size);
   AlignedVector<float> out(q.size());
-  Queue queue(pool(), Numerics::exact);
   std::int64_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
     const auto part = [&](const Buffer& x) {
-      return Tensor(x.tensor(DType::f32, {std::ssize(all)}).on_host<float>() + at * layer, DType::f32,
-                    {shape.groups, rows, shape.head_size});
+      return x.tensor(type, {layers * shape.groups, rows, shape.head_size})
+          .part(0, at * shape.groups, shape.groups);
     };
     attend(queue, {out.data(), DType::f32, {T, shape.heads * shape.head_size}},
            {q.data(), DType::f32, {T, shape.heads * shape.head_size}}, {part(keys), part(values), rows},
@@ -154,7 +157,7 @@ void bench_attend(benchmark::State& state) {
   }
   const std::int64_t pairs = T * (rows - T) + T * (T + 1) / 2;
   rates(state, 4.0 * static_cast<double>(pairs * shape.heads * shape.head_size),
-        8.0 * static_cast<double>(layer));
+        2.0 * static_cast<double>(row_bytes(type, layer)));
 }
 
 void bench_retrieval(benchmark::State& state, DType dtype, Numerics numerics) {
@@ -214,13 +217,12 @@ BENCHMARK_CAPTURE(bench_linear, q5_k_fast, DType::q5_k, Numerics::fast, Rows::fe
 BENCHMARK_CAPTURE(bench_linear, q6_k_fast, DType::q6_k, Numerics::fast, Rows::few)->Apply(k_quant_sizes);
 BENCHMARK_CAPTURE(bench_linear, bf16, DType::bf16, Numerics::fast, Rows::few)->Apply(vector_sizes);
 BENCHMARK_CAPTURE(bench_linear, i8, DType::i8, Numerics::fast, Rows::few)->Apply(adapter_sizes);
-BENCHMARK(bench_attend)
-    ->Args({256, 385})
-    ->Args({256, 1500})
-    ->Args({20, 1500})
-    ->Args({1, 300})
-    ->Args({1, 1500})
-    ->UseRealTime();
+void attend_sizes(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t T : {256, 20, 1}) b->Args({T, 1500})->UseRealTime();
+  b->Args({256, 385})->Args({512, 512})->Args({1, 300});
+}
+BENCHMARK_CAPTURE(bench_attend, exact, Numerics::exact)->Apply(attend_sizes);
+BENCHMARK_CAPTURE(bench_attend, fast, Numerics::fast)->Apply(attend_sizes);
 BENCHMARK_CAPTURE(bench_retrieval, bf16, DType::bf16, Numerics::exact)
     ->Args({1, 100'000})
     ->Args({32, 150'000})

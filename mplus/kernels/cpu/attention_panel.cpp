@@ -2,6 +2,7 @@
 // stay as they lie in the cache and are broadcast, so the softmax over keys runs down the lanes and nothing
 // is ever summed across them. Blocks of keys start at multiples of kKeys: a query's result depends on its own
 // row and the cache alone.
+#include "mplus/kernels/cpu/attention_pairs.h"
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/math.h"
 #include "mplus/kernels/cpu/tile.h"
@@ -11,13 +12,9 @@ namespace {
 
 constexpr std::int64_t kKeys = 64;
 
-struct Panel {
-  const AttendJob& job;
-  std::int64_t first;     // (query, head) pair of lane 0, pair = t * (H/G) + head within the group
-  std::int64_t count;     // lanes in use
+struct Panel : PanelPairs {
   const std::byte* keys;  // of the group, [rows, e] of the cache's type
   const std::byte* values;
-  std::int64_t group;
   float* q;                // [e, kPanel], scaled
   float* scores;           // [kKeys, kPanel]
   float* out;              // [e, kPanel]
@@ -33,21 +30,12 @@ struct Panel {
     to_f32(converted, rows + j0 * e * 2, job.cache, (j1 - j0) * e);
     return converted;
   }
-  std::int64_t sharing() const { return job.heads / job.groups; }
-  std::int64_t visible(std::int64_t lane) const {
-    return job.rows - job.T + 1 + (first + min_of(lane, count - 1)) / sharing();
-  }
-  std::int64_t offset(std::int64_t lane) const {  // of a pair's head in q and out of the job
-    const std::int64_t pair = first + lane;
-    return (pair / sharing()) * job.heads * job.head_size +
-           (group * sharing() + pair % sharing()) * job.head_size;
-  }
 };
 
 void load_queries(Panel& p) {
   const std::int64_t e = p.job.head_size;
   for (std::int64_t lane = 0; lane < kPanel; ++lane) {
-    const float* q = p.job.q + p.offset(min_of(lane, p.count - 1));
+    const float* q = p.job.q + p.offset(lane);
     for (std::int64_t i = 0; i < e; ++i) p.q[i * kPanel + lane] = q[i] * p.job.scale;
     p.limits[lane / kLanes][lane % kLanes] = static_cast<std::int32_t>(p.visible(lane));
   }
@@ -147,22 +135,18 @@ std::size_t attend_panel_scratch(std::int64_t head_size) {
 
 void attend_panel(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch) {
   const std::int64_t e = job.head_size;
-  const std::int64_t pairs = job.T * (job.heads / job.groups);
   const std::int64_t first = group * job.capacity * e * (job.cache == DType::f32 ? 4 : 2);
   float* memory = reinterpret_cast<float*>(scratch);
-  Panel p{.job = job,
-          .first = panel * kPanel,
-          .count = min_of<std::int64_t>(kPanel, pairs - panel * kPanel),
-          .keys = static_cast<const std::byte*>(job.keys) + first,
-          .values = static_cast<const std::byte*>(job.values) + first,
-          .group = group,
-          .q = memory,
-          .scores = memory + 2 * e * kPanel,
-          .out = memory + e * kPanel,
-          .converted = memory + (2 * e + kKeys) * kPanel,
-          .limits = {},
-          .maxima = {},
-          .sums = {}};
+  Panel p{{job, group, panel, kPanel},
+          static_cast<const std::byte*>(job.keys) + first,
+          static_cast<const std::byte*>(job.values) + first,
+          memory,
+          memory + 2 * e * kPanel,
+          memory + e * kPanel,
+          memory + (2 * e + kKeys) * kPanel,
+          {},
+          {},
+          {}};
   load_queries(p);
   if (p.count <= kLanes) return attend_lanes<1>(p);
   if (p.count <= 2 * kLanes) return attend_lanes<2>(p);

@@ -32,6 +32,12 @@ void attend_merge(const AttendJob& job, std::int64_t t, std::int64_t group, cons
                   std::int64_t chunks);
 std::size_t attend_panel_scratch(std::int64_t head_size);
 std::size_t attend_chunk_scratch(std::int64_t sharing);
+// Where MPLUS_AMX is defined.
+inline constexpr std::int64_t kTiledLanes = 32, kTiledRows = 128;
+std::size_t tiled_attention_bytes(const AttendJob& job);
+void arrange_attention(const AttendJob& job, std::int64_t group, std::int64_t block);
+std::size_t attend_tiles_scratch(std::int64_t head_size);
+void attend_tiles(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch);
 
 std::size_t packed_queries_size(std::int64_t T, std::int64_t d_r);
 void pack_queries(float* packed, const float* q, std::int64_t T, std::int64_t d_r);

@@ -39,6 +39,10 @@ extern const Table kTable = {
     .attend_merge = attend_merge,
     .attend_panel_scratch = attend_panel_scratch,
     .attend_chunk_scratch = attend_chunk_scratch,
+#if defined(MPLUS_AMX)
+    .tiled = {kTiledLanes, kTiledRows, tiled_attention_bytes, arrange_attention, attend_tiles_scratch,
+              attend_tiles},
+#endif
     .packed_queries_size = packed_queries_size,
     .pack_queries = pack_queries,
     .score_scratch = score_scratch,

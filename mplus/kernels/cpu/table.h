@@ -61,6 +61,18 @@ struct AttendJob {
   std::int64_t groups = 0;
   std::int64_t head_size = 0;
   float scale = 1.0f;
+  std::byte* tiles = nullptr;  // the cache as TiledAttention reads it
+};
+
+// Attention of many queries where the instruction set multiplies tiles: the cache is arranged once, block by
+// block, then panels of (query, head) pairs run over it.
+struct TiledAttention {
+  std::int64_t lanes = 0;                            // pairs of a panel
+  std::int64_t block_rows = 0;                       // of the cache
+  std::size_t (*bytes)(const AttendJob&) = nullptr;  // of the arranged cache; 0 where a job is not for tiles
+  void (*arrange)(const AttendJob&, std::int64_t group, std::int64_t block) = nullptr;
+  std::size_t (*scratch)(std::int64_t head_size) = nullptr;
+  void (*attend)(const AttendJob&, std::int64_t group, std::int64_t panel, std::byte* scratch) = nullptr;
 };
 
 struct SmallScoring {
@@ -118,6 +130,7 @@ struct Table {
                        std::int64_t chunks);
   std::size_t (*attend_panel_scratch)(std::int64_t head_size);
   std::size_t (*attend_chunk_scratch)(std::int64_t sharing);
+  TiledAttention tiled = {};
 
   // Retrieval: q is packed once (pack_queries), then keys [j0, j1) are scored.
   std::size_t (*packed_queries_size)(std::int64_t T, std::int64_t d_r);

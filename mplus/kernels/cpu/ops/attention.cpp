@@ -93,18 +93,29 @@ void attend_singles(Queue& queue, std::span<const AttendItem> items, const KvSha
   });
 }
 
-void attend_many(Queue& queue, const AttendJob& job) {
-  const Table& isa = table();
+// The longest panels go first, so that no thread ends with one of them: later ones see more keys.
+template <class Panel>
+void attend_panels(Queue& queue, const AttendJob& job, std::int64_t lanes, std::size_t scratch_size,
+                   const Panel& attend_panel) {
   const std::int64_t pairs = job.T * (job.heads / job.groups);
-  const std::int64_t panels = (pairs + isa.panel - 1) / isa.panel;
-  const std::size_t scratch_size = isa.attend_panel_scratch(job.head_size);
+  const std::int64_t panels = (pairs + lanes - 1) / lanes;
   for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   const std::int64_t work = job.T * job.rows * job.heads * job.head_size / 8;
-  // Later panels see more keys: the longest go first, so that no thread ends with one of them.
   parallel(queue, panels * job.groups, work, [&](std::int64_t item, int worker) {
-    isa.attend_panel(job, item % job.groups, panels - 1 - item / job.groups,
-                     queue.scratch(worker, scratch_size));
+    attend_panel(job, item % job.groups, panels - 1 - item / job.groups, queue.scratch(worker, scratch_size));
   });
+}
+
+void attend_many(Queue& queue, AttendJob job) {
+  const Table& isa = table();
+  const std::size_t tiles = isa.tiled.bytes != nullptr ? isa.tiled.bytes(job) : 0;
+  if (tiles == 0)
+    return attend_panels(queue, job, isa.panel, isa.attend_panel_scratch(job.head_size), isa.attend_panel);
+  job.tiles = queue.shared_scratch(tiles);
+  const std::int64_t blocks = (job.rows + isa.tiled.block_rows - 1) / isa.tiled.block_rows;
+  parallel(queue, job.groups * blocks, job.groups * job.rows * job.head_size,
+           [&](std::int64_t item, int) { isa.tiled.arrange(job, item / blocks, item % blocks); });
+  attend_panels(queue, job, isa.tiled.lanes, isa.tiled.scratch(job.head_size), isa.tiled.attend);
 }
 
 }  // namespace
