@@ -55,12 +55,15 @@ namespace {
 constexpr int kExactVersion = 1;
 // 2: both int8 terms of an activation in one integer; 3: bf16 for batches where there are instructions for
 // it; 4: small keys scored by matrix instructions, with a sigmoid of their own, where there are some; 5, on
-// x86 alone: batches in integers of 16 bits, one row of codes summed as in a batch, short sigmoids
+// x86 alone: batches in integers of 16 bits, one row of codes summed as in a batch, short sigmoids; 6, on
+// AVX2 alone: short sigmoids end in a division
+int fast_version([[maybe_unused]] const Table& set) {
 #if defined(MPLUS_KERNELS_X86)
-constexpr int kFastVersion = 5;
+  return &set == &avx2::kTable ? 6 : 5;
 #else
-constexpr int kFastVersion = 4;
+  return 4;
 #endif
+}
 
 #if defined(MPLUS_KERNELS_X86)
 // Tiles are there if the processor has them and the kernel lets this process use them; once asked for,
@@ -131,7 +134,8 @@ std::string_view isa_name() { return table().name; }
 
 std::string isa_numerics_id(Numerics numerics) {
   const bool exact = numerics == Numerics::exact;
-  return fmt::format("k{}-{}-{}", exact ? kExactVersion : kFastVersion, isa_name(), exact ? "exact" : "fast");
+  const int version = exact ? kExactVersion : fast_version(table());
+  return fmt::format("k{}-{}-{}", version, isa_name(), exact ? "exact" : "fast");
 }
 
 }  // namespace mplus::kernels

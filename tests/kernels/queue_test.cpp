@@ -43,12 +43,12 @@ TEST(Isa, IdsNameTheSetAndTheNumerics) {
   const auto sets = runnable_isas();
   ASSERT_FALSE(sets.empty());
   EXPECT_EQ(sets.back(), "portable");
-#if defined(__x86_64__)
-  const std::string version = "k5-";
-#else
-  const std::string version = "k4-";
-#endif
   for (const auto name : sets) {
+#if defined(__x86_64__)
+    const std::string version = name == "avx2" ? "k6-" : "k5-";
+#else
+    const std::string version = "k4-";
+#endif
     force_isa(name);
     EXPECT_EQ(isa_name(), name);
     EXPECT_EQ(numerics_id(Numerics::fast), version + std::string(name) + "-fast");

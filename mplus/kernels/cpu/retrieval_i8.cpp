@@ -1,7 +1,7 @@
 // mean_t sigmoid(q_t · key_j) of int8 keys with a scale each (core/row_format.h, "small key"): queries are
-// rounded to int8 as well, with a scale for each, and products are summed in integers. Lanes are queries,
-// four bytes of each; keys are broadcast. On x86 fast numerics has the same integers and sigmoids of few
-// instructions.
+// rounded to int8 as well, with a scale for each, and products are summed in integers. Lanes are queries, a
+// word of each: four codes, or two where the instruction set has products of 16 bits but none of signed
+// bytes. Keys are broadcast. On x86 fast numerics has the same integers and sigmoids of few instructions.
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/math.h"
 #include "mplus/kernels/cpu/query_codes.h"
@@ -15,9 +15,26 @@ constexpr std::int64_t kKeys = 64;  // of a block: copied together once for all 
 
 constexpr std::int64_t kAfterWords = 2;  // vectors behind a panel's words, for each of its own
 
+#if defined(MPLUS_CODE_PAIRS)
+typedef std::int16_t Code;
+constexpr int kTileKeys = 6, kMostVectors = 2;  // twelve sums in sixteen registers
+#else
+typedef std::int8_t Code;
 constexpr int kTileKeys = min_of(kTileRows, 6);  // of eight, g++ keeps four sums of NEON in memory
+constexpr int kMostVectors = kTileVectors;
+#endif
+constexpr std::int64_t kCodes = 4 / sizeof(Code);  // of a word
+constexpr std::int64_t kQueries = kMostVectors * kLanes;
 
-std::int64_t words_of(std::int64_t d_r) { return (d_r + 3) / 4; }
+std::int64_t words_of(std::int64_t d_r) { return (d_r + kCodes - 1) / kCodes; }
+
+MPLUS_INLINE I add_products(I sums, I key, I queries) {
+#if defined(MPLUS_CODE_PAIRS)
+  return dot2(sums, key, queries);
+#else
+  return dot4(sums, key, queries);
+#endif
+}
 
 // A block of keys: codes plus kByteOffset [kKeys, words], and scales.
 struct KeyCodes {
@@ -30,17 +47,34 @@ KeyCodes codes_in(std::byte* scratch, std::int64_t words) {
   return {codes, reinterpret_cast<float*>(codes + kKeys * words)};
 }
 
-void copy_keys(const KeyCodes& to, const std::byte* keys, std::int64_t n, std::int64_t d_r) {
+#if defined(MPLUS_CODE_PAIRS)
+static_assert(kByteOffset == 0);
+void copy_key(std::int32_t* words, const std::byte* key, std::int64_t d_r) {
+  constexpr std::int64_t kAtOnce = kCodes * kLanes;
+  const std::int64_t whole = d_r / kAtOnce * kAtOnce;
+  for (std::int64_t i = 0; i < whole; i += kAtOnce) store_bits(words + i / kCodes, widen_codes(key + i));
+  for (std::int64_t i = whole; i < d_r; i += kCodes) {
+    Code word[kCodes] = {};
+    for (std::int64_t j = 0; j < min_of(kCodes, d_r - i); ++j) word[j] = static_cast<std::int8_t>(key[i + j]);
+    __builtin_memcpy(words + i / kCodes, word, sizeof word);
+  }
+}
+#else
+void copy_key(std::int32_t* words, const std::byte* key, std::int64_t d_r) {
   constexpr auto kFlip = static_cast<std::int32_t>(kByteOffset != 0 ? 0x80808080u : 0);
-  const std::int64_t words = words_of(d_r), whole = d_r / kVectorBytes * kLanes;
+  const std::int64_t whole = d_r / kVectorBytes * kLanes, end = words_of(d_r);
+  for (std::int64_t w = 0; w < whole; w += kLanes) store_bits(words + w, load_bits<I>(key + 4 * w) ^ kFlip);
+  for (std::int64_t w = whole; w < end; ++w) {
+    std::int32_t word = 0;
+    __builtin_memcpy(&word, key + 4 * w, static_cast<std::size_t>(min_of<std::int64_t>(4, d_r - 4 * w)));
+    words[w] = word ^ kFlip;
+  }
+}
+#endif
+
+void copy_keys(const KeyCodes& to, const std::byte* keys, std::int64_t n, std::int64_t d_r) {
   for (std::int64_t j = 0; j < n; ++j, keys += d_r + kKeyScaleBytes) {
-    std::int32_t* row = to.words + j * words;
-    for (std::int64_t w = 0; w < whole; w += kLanes) store_bits(row + w, load_bits<I>(keys + 4 * w) ^ kFlip);
-    for (std::int64_t w = whole; w < words; ++w) {
-      std::int32_t word = 0;
-      __builtin_memcpy(&word, keys + 4 * w, static_cast<std::size_t>(min_of<std::int64_t>(4, d_r - 4 * w)));
-      row[w] = word ^ kFlip;
-    }
+    copy_key(to.words + j * words_of(d_r), keys, d_r);
     to.scales[j] = key_scale(keys + d_r);
   }
 }
@@ -86,7 +120,7 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
       MPLUS_UNROLL for (int v = 0; v < N; ++v) column[v] = load_bits<I>(queries + v * kVectorBytes);
       MPLUS_UNROLL for (int m = 0; m < M; ++m) {
         const I key = splat(keys.words[(j + m) * words + w]);
-        MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = dot4(acc[m][v], key, column[v]);
+        MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = add_products(acc[m][v], key, column[v]);
       }
     }
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
@@ -110,13 +144,15 @@ MPLUS_INLINE void score(float* scores, const std::byte* packed, std::int64_t T, 
     copy_keys(codes, keys + j0 * (d_r + kKeyScaleBytes), n, d_r);
     for (std::int64_t j = 0; j < n; ++j) sums[j] = F{};
     const std::byte* panel = packed;
-    for (std::int64_t t = 0; t < T; t += kPanel) {
-      const std::int64_t count = min_of<std::int64_t>(kPanel, T - t);
+    for (std::int64_t t = 0; t < T; t += kQueries) {
+      const std::int64_t count = min_of(kQueries, T - t);
       const std::int64_t vectors = (count + kLanes - 1) / kLanes;
       const std::int64_t last = count - (vectors - 1) * kLanes;
       if (vectors == 1) add_panel<Sigmoid, 1>(sums, panel, codes, n, words, last);
       if (vectors == 2) add_panel<Sigmoid, 2>(sums, panel, codes, n, words, last);
-      if (vectors == 3) add_panel<Sigmoid, 3>(sums, panel, codes, n, words, last);
+      if constexpr (kMostVectors == 3) {
+        if (vectors == 3) add_panel<Sigmoid, 3>(sums, panel, codes, n, words, last);
+      }
       panel += vectors * (words + kAfterWords) * kVectorBytes;
     }
     for (std::int64_t j = 0; j < n; ++j) scores[j0 + j] = sum(sums[j]) / static_cast<float>(T);
@@ -129,12 +165,12 @@ std::size_t packed_queries_i8_size(std::int64_t T, std::int64_t d_r) {
   return static_cast<std::size_t>((T + kLanes - 1) / kLanes * (words_of(d_r) + kAfterWords) * kVectorBytes);
 }
 
-// Panels of kPanel queries, the last of as many whole vectors as it needs: [words, width] of four bytes each,
-// then [width] scales, and what the offset of keys adds to the sums, negative.
+// Panels of kQueries, the last of as many whole vectors as it needs: [words, width] of kCodes each, then
+// [width] scales, and what the offset of keys adds to the sums, negative.
 void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) {
   const std::int64_t words = words_of(d_r);
-  for (std::int64_t t0 = 0; t0 < T; t0 += kPanel) {
-    const std::int64_t count = min_of<std::int64_t>(kPanel, T - t0);
+  for (std::int64_t t0 = 0; t0 < T; t0 += kQueries) {
+    const std::int64_t count = min_of(kQueries, T - t0);
     const std::int64_t width = (count + kLanes - 1) / kLanes * kLanes;
     __builtin_memset(packed, 0, static_cast<std::size_t>((words + kAfterWords) * width * 4));
     for (std::int64_t lane = 0; lane < count; ++lane) {
@@ -142,8 +178,9 @@ void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int
       const QueryScale scale = scale_of(query, d_r);
       std::int32_t total = 0;
       for (std::int64_t i = 0; i < d_r; ++i) {
-        const std::int32_t code = rounded(query[i] * scale.inverse);
-        packed[(i / 4 * width + lane) * 4 + i % 4] = static_cast<std::byte>(code);
+        const auto code = static_cast<Code>(rounded(query[i] * scale.inverse));
+        __builtin_memcpy(packed + (i / kCodes * width + lane) * 4 + i % kCodes * sizeof code, &code,
+                         sizeof code);
         total -= kByteOffset * code;
       }
       __builtin_memcpy(packed + (words * width + lane) * 4, &scale.value, sizeof scale.value);

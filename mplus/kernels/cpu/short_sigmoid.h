@@ -12,8 +12,8 @@ inline constexpr std::int32_t kBegin = 0x4b400000;
 inline constexpr float kBeginFloat = 0x1.8p23f;
 
 // total + 1 / (1 + 2^y). 2^y = 2^n p(f), n whole and |f| ≤ 1/2, p of degree four; the reciprocal by its
-// estimate and steps. Where nearly all sigmoids of a layer are near 0 or near 1 votes rest on what is
-// left: it is within 4e-6 of its value in the first case, and within an ulp of 1 in the other.
+// estimate and steps, or by a division. Where nearly all sigmoids of a layer are near 0 or near 1 votes rest
+// on what is left: it is within 4e-6 of its value in the first case, and within an ulp of 1 in the other.
 MPLUS_INLINE F sum_with_sigmoid(F total, F y) {
   constexpr float kMost = 100.0f;  // 2^100 is as good as infinity
   y = min(max(y, splat(-kMost)), splat(kMost));
