@@ -31,16 +31,24 @@ std::size_t code_bytes(RowFormat format, std::int64_t n) {
   return static_cast<std::size_t>(format == RowFormat::int8 ? n : (n + 1) / 2);
 }
 
+// Half: a constant where the compiler is to make vectors of it.
+template <class Half>
+void sums_and_differences(float* x, std::int64_t size, Half half) {
+  for (std::int64_t i = 0; i < size; i += 2 * half)
+    for (std::int64_t j = i; j < i + half; ++j) {
+      const float a = x[j], b = x[j + half];
+      x[j] = a + b;
+      x[j + half] = a - b;
+    }
+}
+
 // In place, unnormalised: twice is `size` times the input.
-template <class Size>
-void butterflies(float* x, Size size) {
-  for (std::int64_t half = 1; half < size; half *= 2)
-    for (std::int64_t i = 0; i < size; i += 2 * half)
-      for (std::int64_t j = i; j < i + half; ++j) {
-        const float a = x[j], b = x[j + half];
-        x[j] = a + b;
-        x[j + half] = a - b;
-      }
+void butterflies(float* x, std::int64_t size) {
+  for (std::int64_t half = 1; half < size; half *= 2) sums_and_differences(x, size, half);
+}
+template <std::int64_t... kHalves>
+void whole_group(float* x, std::integer_sequence<std::int64_t, kHalves...>) {
+  (sums_and_differences(x, kSmallGroup, std::integral_constant<std::int64_t, kHalves>()), ...);
 }
 
 std::int64_t largest_power(std::int64_t n) {
@@ -49,7 +57,7 @@ std::int64_t largest_power(std::int64_t n) {
 
 // Over the largest power of two that fits, then over the rest in the same way.
 void hadamard(float* x, std::int64_t n) {
-  if (n == kSmallGroup) return butterflies(x, std::integral_constant<std::int64_t, kSmallGroup>());
+  if (n == kSmallGroup) return whole_group(x, std::integer_sequence<std::int64_t, 1, 2, 4, 8, 16, 32>());
   for (; n > 0; x += largest_power(n), n -= largest_power(n)) butterflies(x, largest_power(n));
 }
 
@@ -63,14 +71,27 @@ void scale_back(float* x, std::int64_t n, float scale) {
   }
 }
 
+struct Extremes {
+  float lowest, highest;  // of the values and 0
+};
+Extremes extremes_of(const float* x, std::int64_t n) {
+  constexpr std::int64_t kLanes = 16;  // side by side, so that none waits for another
+  std::array<float, kLanes> low{}, high{};
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const auto count = static_cast<std::size_t>(std::min(kLanes, n - i));
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const float v = x[i + static_cast<std::int64_t>(lane)];
+      low[lane] = v < low[lane] ? v : low[lane];
+      high[lane] = v > high[lane] ? v : high[lane];
+    }
+  }
+  return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+}
+
 // int8: the largest magnitude gets the code 127 or -127. int4 has one code more on one side: what is largest
 // gets -8, so the scale has a sign. To bf16 it is rounded away from zero, so that no code is exceeded there.
 std::uint16_t scale_of(RowFormat format, const float* x, std::int64_t n) {
-  float lowest = 0, highest = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    lowest = x[i] < lowest ? x[i] : lowest;
-    highest = x[i] > highest ? x[i] : highest;
-  }
+  const auto [lowest, highest] = extremes_of(x, n);
   const float extreme = -lowest >= highest ? lowest : highest;
   if (std::max(-lowest, highest) < kSmallest) return 0;
   const float scale = format == RowFormat::int8 ? std::max(-lowest, highest) / 127.0f : extreme / -8.0f;
@@ -84,7 +105,8 @@ void round_codes(float* codes, const float* x, std::int64_t n, std::uint16_t sca
   const float inverse = scale == 0 ? 0.0f : 1.0f / bf16_to_f32(scale);
   for (std::int64_t i = 0; i < n; ++i) {
     const float code = x[i] * inverse;
-    const float limited = !(code > range.least) ? range.least : code > range.most ? range.most : code;
+    const float above = code > range.least ? code : range.least;
+    const float limited = above < range.most ? above : range.most;
     codes[i] = (limited + kShift) - kShift;
   }
 }
