@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -100,6 +101,42 @@ TEST_F(SessionFileTest, PlainAndSmallRowsInOneFile) {
   EXPECT_EQ(next_tokens(again), next_tokens(session));
   EXPECT_EQ(again.numerics_id(), session.numerics_id());
   EXPECT_NE(again.numerics_id(), plain.numerics_id());
+}
+
+// A column begins at a multiple of its element, wherever the one before it ends: an odd number of keys of
+// four bytes leaves the values behind them between two multiples of eight.
+TEST_F(SessionFileTest, RowsOfOddWidthsAreReadAgain) {
+  EngineOptions small;
+  small.files.model = "tests/fuzz/model/base";
+  small.files.delta = "tests/fuzz/model/delta.safetensors";
+  small.threads = 1;
+  small.memory.long_term = RowFormat::plain;
+  for (const std::int64_t capacity : {3, 5, 6, 7}) {
+    SCOPED_TRACE(capacity);
+    small.memory.long_term_capacity = capacity;
+    Engine engine(small);
+    ASSERT_EQ(engine.layout().key_bytes(), 4u);
+    Session session(engine, 3);
+    session.remember_ids(random_ids(100, 1, 256), "text");
+    session.save(path_);
+    const auto file = io::Safetensors::open(path_);
+    const bool between = std::any_of(file.tensors().begin(), file.tensors().end(), [](const auto& entry) {
+      return entry.second.dtype == DType::bf16 &&
+             reinterpret_cast<std::uintptr_t>(entry.second.bytes.data()) % 8 != 0;
+    });
+    EXPECT_EQ(between, capacity % 2 == 1);
+    verify_session_file(file);
+    Session again = Session::load(engine, path_);
+    for (const std::int64_t l : {1, 2}) {
+      EXPECT_TRUE(
+          memory::same_rows(engine.layout(), session.memory().short_term(l), again.memory().short_term(l)));
+      ASSERT_EQ(again.memory().long_term().size(l), capacity);
+    }
+    GenerateOptions options;
+    options.max_tokens = 12;
+    const std::vector<io::TokenId> question = random_ids(9, 5, 256);
+    EXPECT_EQ(again.generate_ids(question, options).tokens, session.generate_ids(question, options).tokens);
+  }
 }
 
 TEST_F(SessionFileTest, InfoIsReadableWithoutAModel) {
