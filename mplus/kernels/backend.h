@@ -100,6 +100,9 @@ class Backend {
   virtual void linear_adapted(Queue&, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) const;
   virtual void swiglu_adapted(Queue&, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
                               Rows rows, ResultUse use) const;
+  // Whether products with both read their x in one form, so that ResultUse::products may hold for them
+  // together.
+  virtual bool read_alike(const Matrix& a, const Matrix& b) const { return a.dtype == b.dtype; }
   // norm.h
   virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
   // activation.h

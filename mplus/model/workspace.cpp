@@ -203,11 +203,12 @@ std::int32_t expect_finite_attention(Workspace& w, std::int64_t layer) {
 
 namespace {
 
-// What gate and up leave is read by one kind of product, where all that follow are of their type.
-kernels::ResultUse use_of_gated(const Layer& layer) {
+// What gate and up leave is read by products alone, where all that follow read it as they do.
+kernels::ResultUse use_of_gated(Workspace& w, const Layer& layer) {
   const Projection& down = layer.down;
-  const DType type = layer.gate.base.dtype;
-  const auto differs = [&](const Matrix& m) { return !m.empty() && m.dtype != type; };
+  const auto differs = [&](const Matrix& m) {
+    return !m.empty() && !w.queue().backend().read_alike(layer.gate.base, m);
+  };
   return differs(down.base) || differs(down.write.a) || differs(down.read.a) ? kernels::ResultUse::any
                                                                              : kernels::ResultUse::products;
 }
@@ -222,7 +223,7 @@ void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attent
   if (layer.gate.bias.empty() && layer.up.bias.empty()) {
     kernels::swiglu_adapted(w.queue(), a.xn, adapted_output(w, {a.gate, &layer.gate}, 0, kind),
                             adapted_output(w, {a.up, &layer.up}, 1, kind), kind.rows,
-                            use_of_gated(layer));  // [T,F]
+                            use_of_gated(w, layer));  // [T,F]
   } else {
     project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice
     kernels::swiglu(w.queue(), a.gate, a.gate, a.up);                    // [T,F]

@@ -134,8 +134,9 @@ void check_case(Queue& queue, DType dtype, const Case& c, Rows rows, bool accumu
 
 TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
   ThreadPool pool(2);
-  const Case block_cases[] = {{0, 32, 5},   {1, 32, 1},   {1, 96, 7},   {2, 64, 48},  {3, 32, 49},
-                              {5, 128, 33}, {17, 96, 50}, {1, 576, 96}, {31, 64, 97}, {300, 32, 19}};
+  const Case block_cases[] = {{0, 32, 5},   {1, 32, 1},    {1, 96, 7},    {2, 64, 48},
+                              {3, 32, 49},  {5, 128, 33},  {17, 96, 50},  {1, 576, 96},
+                              {31, 64, 97}, {300, 32, 19}, {33, 1088, 70}};
   const Case plain_cases[] = {{1, 1, 1}, {1, 33, 3}, {4, 0, 6}, {7, 31, 2}, {9, 5, 101}, {20, 67, 47}};
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
     Queue queue(pool, numerics);

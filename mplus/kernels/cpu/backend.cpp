@@ -18,14 +18,11 @@
 #include "mplus/core/finite.h"
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/cpu/state.h"
 #include "mplus/kernels/isa.h"
 
 namespace mplus::kernels {
 namespace {
-
-struct CpuState final : QueueState {
-  std::int32_t note = -1;
-};
 
 class CpuBackend final : public Backend {
  public:
@@ -57,7 +54,7 @@ class CpuBackend final : public Backend {
     return cpu::arrange(queue, to, w);
   }
 
-  std::unique_ptr<QueueState> make_state() const override { return std::make_unique<CpuState>(); }
+  std::unique_ptr<QueueState> make_state() const override { return std::make_unique<cpu::State>(); }
   void wait(Queue&) const override {}
 
   void copy(Queue&, Tensor out, ConstTensor in) const override {
@@ -77,14 +74,14 @@ class CpuBackend final : public Backend {
   }
 
   void note_finite(Queue& queue, std::span<const Note> notes) const override {
-    std::int32_t& note = static_cast<CpuState&>(queue.state()).note;
+    std::int32_t& note = static_cast<cpu::State&>(queue.state()).note;
     for (const auto& [x, number] : notes)
       if (!all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())}))
         note = note < 0 ? number : std::min(note, number);
   }
 
   std::int32_t take_note(Queue& queue) const override {
-    return std::exchange(static_cast<CpuState&>(queue.state()).note, -1);
+    return std::exchange(static_cast<cpu::State&>(queue.state()).note, -1);
   }
 
   void largest(Queue&, Tensor out, ConstTensor x) const override {
@@ -108,6 +105,22 @@ class CpuBackend final : public Backend {
       products[i] = {outputs[i].out.on_host<float>(), outputs[i].w, outputs[i].options,
                      outputs[i].out.stride(0)};
     cpu::linear(queue, x.on_host<float>(), x.size(0), {products, outputs.size()});
+  }
+
+  void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
+                      Rows rows) const override {
+    if (!cpu::linear_adapted(queue, x, outputs, rows)) Backend::linear_adapted(queue, x, outputs, rows);
+  }
+
+  void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
+                      Rows rows, ResultUse use) const override {
+    const AdaptedOutput both[] = {gate, up};
+    if (!cpu::swiglu_adapted(queue, x, both, rows, use))
+      Backend::swiglu_adapted(queue, x, gate, up, rows, use);
+  }
+
+  bool read_alike(const Matrix& a, const Matrix& b) const override {
+    return cpu::meets_integers(a) && cpu::meets_integers(b);
   }
 
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override {

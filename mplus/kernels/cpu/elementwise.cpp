@@ -21,8 +21,6 @@ MPLUS_INLINE void map(float* out, const float* a, const float* b, std::int64_t n
   if (i < n) store_partial(out + i, f(load_partial(a + i, n - i), load_partial(b + i, n - i)), n - i);
 }
 
-MPLUS_INLINE F silu_of(F x) { return x / (1.0f + exp(-x)); }
-
 // As f32_to_bf16 of core/float16.h.
 MPLUS_INLINE I bf16_bits(F v) {
   const I bits = as_int(v);

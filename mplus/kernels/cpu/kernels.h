@@ -15,9 +15,8 @@ void vector_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 // Where MPLUS_ROUNDED is defined.
 std::size_t rounded_bytes(std::int64_t T, std::int64_t inputs);
 void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1);
-std::size_t batched_rounded_scratch(std::int64_t inputs);
-void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                     std::byte* scratch);
+std::size_t batched_rounded_scratch(std::int64_t inputs, const Share& share);
+void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratch);
 // Where MPLUS_INTERLEAVED is defined.
 void interleave(std::byte* to, const LinearJob& job, std::int64_t group0, std::int64_t group1);
 // Where MPLUS_MATRIX_I8 is defined.
@@ -33,6 +32,8 @@ void attend_merge(const AttendJob& job, std::int64_t t, std::int64_t group, cons
 std::size_t attend_panel_scratch(std::int64_t head_size);
 std::size_t attend_chunk_scratch(std::int64_t sharing);
 // Where MPLUS_AMX is defined.
+std::size_t gated_scratch(const LinearJob& gate, const Share& share);
+void gated(const LinearJob& gate, const LinearJob& up, const Share& share, std::byte* scratch);
 inline constexpr std::int64_t kTiledLanes = 32, kTiledRows = 128;
 std::size_t tiled_attention_bytes(const AttendJob& job);
 void arrange_attention(const AttendJob& job, std::int64_t group, std::int64_t block);

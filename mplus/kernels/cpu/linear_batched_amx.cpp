@@ -1,12 +1,16 @@
-// out[T,o] by tiles of bf16: a panel of weights is turned into bf16 once, then all rows of x, rounded to bf16
-// before (round_rows), run through it; sums are f32. Weights of i8 keep their codes, which bf16 holds
-// exactly, and meet their rows' scales at the end. Pieces of at most kPieceColumns columns keep a panel in
-// the second cache; their sums meet in `out`, in order.
+// out[T,o] by tiles of bf16: 32 outputs' weights are turned into bf16 once, then all rows of x, rounded to
+// bf16 before (round_rows), run through them; sums are f32. A low-rank addition is one product of tiles more.
+// Weights of i8 keep their codes, which bf16 holds exactly, and meet their rows' scales at the end.
+//
+// Only the first cache keeps up with the products: weights are taken in pieces that fit there, and sums of
+// pieces wait as tiles. A share of several panels reads a piece of x from afar once.
 #include "mplus/kernels/cpu/simd.h"
 #if defined(MPLUS_AMX)
 #include "mplus/kernels/cpu/amx.h"
+#include "mplus/kernels/cpu/dequantise.h"
 #include "mplus/kernels/cpu/kernels.h"
 #include "mplus/kernels/cpu/lane_codes.h"
+#include "mplus/kernels/cpu/math.h"
 #include "mplus/kernels/cpu/outputs.h"
 #endif
 
@@ -15,16 +19,23 @@ namespace mplus::kernels::MPLUS_ISA {
 #if defined(MPLUS_AMX)
 namespace {
 
-// A block is two tiles of rows by two of outputs: four sums, two tiles of each factor. What a product of
-// tiles takes of a factor, kTilePairs columns of sixteen rows of x or of sixteen outputs, lies together.
+// A block is two tiles of rows by two of outputs. What a product of tiles takes of a factor, kTilePairs
+// columns of sixteen rows of x or of sixteen outputs, lies together.
 constexpr int kRows = kTileRowsRounded;
-constexpr int kBlockOutputs = 2 * kTileDim;
-constexpr std::int64_t kPieceColumns = 1024;
-static_assert(kRows == 2 * kTileDim && kPanelRounded % kBlockOutputs == 0 && kLanes == kTileDim);
-
+constexpr int kOutputs = kPanelRounded;
+constexpr std::int64_t kStepBytes = 2 * kTileBytes;
+constexpr std::int64_t kSumBytes =
+    4 * kTileBytes;  // of a block: rows' first half with both of outputs, then the second
+constexpr std::int64_t kPieceColumns = 512;   // about
 constexpr std::int64_t kStoredColumns = 256;  // whole blocks of every type of weights
+static_assert(kRows == 2 * kTileDim && kOutputs == 2 * kTileDim && kLanes == kTileDim);
+static_assert(kQuantBlock == kTilePairs);
+
+constexpr std::int64_t tiles_of(std::int64_t columns) { return (columns + kTilePairs - 1) / kTilePairs; }
+
+// Pieces of nearly equal size.
 std::int64_t piece_columns(std::int64_t inputs) {
-  const std::int64_t pieces = max_of<std::int64_t>(1, (inputs + kPieceColumns - 1) / kPieceColumns);
+  const std::int64_t pieces = max_of<std::int64_t>(1, (inputs + kPieceColumns / 2) / kPieceColumns);
   return ((inputs + pieces - 1) / pieces + kStoredColumns - 1) / kStoredColumns * kStoredColumns;
 }
 
@@ -32,7 +43,7 @@ std::int64_t piece_columns(std::int64_t inputs) {
 template <DType kType, class Rows>
 MPLUS_INLINE void pack_lanes(std::byte* out, const Rows& rows, std::int64_t begin, std::int64_t end) {
   for_lane_blocks<kType, Order::lanes>(rows, begin, end, [&](std::int64_t b, const LaneCodes& block) {
-    std::byte* to = out + (b - begin / kQuantBlock) * kTileBytes;
+    std::byte* to = out + (b - begin / kQuantBlock) * kStepBytes;
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) {
       const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
       const auto value = [&](int place) {
@@ -47,13 +58,16 @@ MPLUS_INLINE void pack_lanes(std::byte* out, const Rows& rows, std::int64_t begi
     }
   });
 }
-static_assert(kQuantBlock == kTilePairs);
+
+// Lanes past the end repeat the last row.
+MPLUS_INLINE std::int64_t lanes_at(const LinearJob& job, std::int64_t row0, int n) {
+  return min_of<std::int64_t>(row0 + n * kLanes, (job.outputs - 1) / kLanes * kLanes);
+}
 
 template <DType kType>
 void pack(std::byte* out, const LinearJob& job, std::int64_t row0, std::int64_t begin, std::int64_t end) {
-  const std::int64_t last = (job.outputs - 1) / kLanes * kLanes;  // lanes past the end repeat the last row
-  for (int n = 0; n < kPanelRounded / kLanes; ++n, out += (end - begin) / kTilePairs * kTileBytes) {
-    const std::int64_t row = min_of<std::int64_t>(row0 + n * kLanes, last);
+  for (int n = 0; n < kOutputs / kLanes; ++n, out += kTileBytes) {
+    const std::int64_t row = lanes_at(job, row0, n);
     if (job.interleaved) {
       pack_lanes<kType>(out, interleaved_rows(job, row, job.outputs), begin, end);
     } else {
@@ -62,88 +76,236 @@ void pack(std::byte* out, const LinearJob& job, std::int64_t row0, std::int64_t 
   }
 }
 
-// sums[m]: two vectors of outputs of row m. Tiles of x lie x_step apart, those of w w_step.
-MPLUS_INLINE void sum_block(float (&sums)[kRows][kBlockOutputs], const std::byte* x, std::int64_t x_step,
-                            const std::byte* w, std::int64_t w_step, std::int64_t steps) {
-  tile_zero<0>();
-  tile_zero<1>();
-  tile_zero<2>();
-  tile_zero<3>();
-  for (std::int64_t k = 0; k < steps; ++k, x += kTileBytes, w += kTileBytes) {
+// The outer half of a low-rank addition, with its scale; `columns` has room for the columns of kLanes
+// outputs.
+template <DType kType>
+void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* columns) {
+  const LowRankJob& low = job.low;
+  const std::int64_t padded = tiles_of(low.inputs) * kTilePairs;
+  for (std::int64_t i = low.inputs * kLanes; i < padded * kLanes; i += kLanes) store(columns + i, F{});
+  for (int n = 0; n < kOutputs / kLanes; ++n) {
+    const std::int64_t first = lanes_at(job, row0, n);
+    I offsets{};
+    F scales = splat(1.0f);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::int64_t row = min_of<std::int64_t>(lane, job.outputs - 1 - first);
+      offsets[lane] = static_cast<std::int32_t>(row * low.row_bytes);
+      if (kType == DType::i8) scales[lane] = low.row_scales[first + row];
+    }
+    pack_columns<kType>(columns, kLanes, low.w + first * low.row_bytes, offsets, low.inputs, scales);
+    for (std::int64_t i = 0; i < padded; i += 2) {
+      const auto value = [&](std::int64_t column) { return load(columns + column * kLanes) * low.scale; };
+      store_bits(out + i / kTilePairs * kStepBytes + n * kTileBytes + i % kTilePairs / 2 * kVectorBytes,
+                 bf16_pair(value(i), value(i + 1)));
+    }
+  }
+}
+
+void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* columns) {
+  switch (job.low.dtype) {
+    case DType::f16:
+      return pack_low<DType::f16>(out, job, row0, columns);
+    case DType::bf16:
+      return pack_low<DType::bf16>(out, job, row0, columns);
+    case DType::i8:
+      return pack_low<DType::i8>(out, job, row0, columns);
+    default:
+      return pack_low<DType::f32>(out, job, row0, columns);
+  }
+}
+
+// Tiles 0 … 3 += the products of two tiles' rows with two tiles' outputs.
+MPLUS_INLINE void add_products(const std::byte* x, const std::byte* w, std::int64_t steps) {
+  for (std::int64_t k = 0; k < steps; ++k, x += kStepBytes, w += kStepBytes) {
     tile_load<4>(x);
     tile_load<6>(w);
-    tile_load<7>(w + w_step);
+    tile_load<7>(w + kTileBytes);
     tile_multiply<0, 4, 6>();
-    tile_load<5>(x + x_step);
+    tile_load<5>(x + kTileBytes);
     tile_multiply<1, 4, 7>();
     tile_multiply<2, 5, 6>();
     tile_multiply<3, 5, 7>();
   }
-  constexpr std::int64_t kRowBytes = sizeof sums[0];
-  tile_store<0>(&sums[0][0], kRowBytes);
-  tile_store<1>(&sums[0][kTileDim], kRowBytes);
-  tile_store<2>(&sums[kTileDim][0], kRowBytes);
-  tile_store<3>(&sums[kTileDim][kTileDim], kRowBytes);
+}
+MPLUS_INLINE void zero_sums() {
+  tile_zero<0>();
+  tile_zero<1>();
+  tile_zero<2>();
+  tile_zero<3>();
+}
+MPLUS_INLINE void load_sums(const std::byte* from) {
+  tile_load<0>(from);
+  tile_load<1>(from + kTileBytes);
+  tile_load<2>(from + 2 * kTileBytes);
+  tile_load<3>(from + 3 * kTileBytes);
+}
+MPLUS_INLINE void store_sums(std::byte* to) {
+  tile_store<0>(to);
+  tile_store<1>(to + kTileBytes);
+  tile_store<2>(to + 2 * kTileBytes);
+  tile_store<3>(to + 3 * kTileBytes);
 }
 
-void put_block(const LinearJob& job, const float (&sums)[kRows][kBlockOutputs], std::int64_t t,
-               std::int64_t row0) {
-  for (int n = 0; n < kBlockOutputs && row0 + n < job.outputs; n += kLanes) {
-    const std::int64_t first = row0 + n, valid = job.outputs - first;
-    F scale = splat(job.scale);
-    if (job.dtype == DType::i8) scale = scale * lane_rows(job, first, job.outputs).scales;
-    for (std::int64_t m = 0; m < min_of<std::int64_t>(kRows, job.T - t); ++m)
-      put_values(job, job.out + (t + m) * job.out_stride + first, load(&sums[m][n]) * scale, valid);
+// Outputs n … n + kLanes - 1 of row m of a block.
+MPLUS_INLINE F sum_at(const std::byte* sums, std::int64_t m, int n) {
+  return load_bits<F>(sums + (m / kTileDim * 2 + n / kLanes) * kTileBytes + m % kTileDim * kVectorBytes);
+}
+
+// Columns 0 … kTilePairs - 1 of row t of x, or of what leaves rounded, in its tile; the next ones stand
+// kStepBytes behind.
+MPLUS_INLINE std::byte* rounded_row(std::byte* rows, std::int64_t columns, std::int64_t t) {
+  return rows + t / kRows * tiles_of(columns) * kStepBytes + t % kRows * kVectorBytes;
+}
+MPLUS_INLINE void put_rounded(const LinearJob& job, std::int64_t t, std::int64_t row0, F first, F second) {
+  store_bits(rounded_row(job.rounded_out, job.outputs, t) + row0 / kTilePairs * kStepBytes,
+             bf16_row(first, second));
+}
+
+// What becomes of both vectors of outputs of a row.
+void put_block(const LinearJob& job, const std::byte* sums, std::int64_t t, std::int64_t row0) {
+  const std::int64_t valid = job.outputs - row0;
+  F scales[2] = {splat(job.scale), splat(job.scale)};
+  if (job.dtype == DType::i8)
+    for (int n = 0; n < 2; ++n)
+      scales[n] = scales[n] * lane_rows(job, lanes_at(job, row0, n), job.outputs).scales;
+  for (std::int64_t m = 0; m < min_of<std::int64_t>(kRows, job.T - t); ++m) {
+    const F first = sum_at(sums, m, 0) * scales[0];
+    const F second = valid > kLanes ? sum_at(sums, m, kLanes) * scales[1] : F{};
+    if (job.rounded_out != nullptr) {
+      put_rounded(job, t + m, row0, first, second);
+      continue;
+    }
+    float* out = job.out + (t + m) * job.out_stride + row0;
+    put_values(job, out, first, valid);
+    put_values(job, out + kLanes, second, valid - kLanes);
   }
 }
 
-std::byte* rounded_rows(const LinearJob& job, std::int64_t t) {
-  return job.rounded + t / kTileDim * (job.inputs / kTilePairs) * kTileBytes;
+void put_gated(const LinearJob& job, const std::byte* gates, const std::byte* ups, std::int64_t t,
+               std::int64_t row0) {
+  const std::int64_t valid = job.outputs - row0;
+  for (std::int64_t m = 0; m < min_of<std::int64_t>(kRows, job.T - t); ++m) {
+    const auto value = [&](int n) { return silu_of(sum_at(gates, m, n)) * sum_at(ups, m, n); };
+    const F first = value(0), second = valid > kLanes ? value(kLanes) : F{};
+    if (job.rounded_out != nullptr) {
+      put_rounded(job, t + m, row0, first, second);
+      continue;
+    }
+    float* out = job.out + (t + m) * job.out_stride + row0;
+    put_values(job, out, first, valid);
+    put_values(job, out + kLanes, second, valid - kLanes);
+  }
+}
+
+// Room of a share: 32 outputs' piece of weights and outer half, then sums that wait.
+struct Room {
+  std::byte* packed;
+  std::byte* low;
+  float* columns;
+  std::byte* sums;
+};
+
+std::size_t packed_bytes(std::int64_t inputs) {
+  return static_cast<std::size_t>(kOutputs * min_of(tiles_of(inputs) * kTilePairs, piece_columns(inputs)) *
+                                  2);
+}
+constexpr std::size_t kLowBytes = kOutputs * kMostLow * 2, kColumnBytes = kLanes * kMostLow * 4;
+
+Room room_in(std::byte* scratch, std::int64_t inputs) {
+  std::byte* low = scratch + packed_bytes(inputs);
+  return {scratch, low, reinterpret_cast<float*>(low + kLowBytes), low + kLowBytes + kColumnBytes};
+}
+std::int64_t blocks_of(const Share& share) { return (share.t1 - share.t0 + kRows - 1) / kRows; }
+
+// One panel's sums over columns [begin, end), and over the addition with the last of them; put(sums, t) gets
+// those of a block when they are whole. Sums of a block wait at room.sums + block · sum_step.
+template <class Put>
+MPLUS_INLINE void run_piece(const LinearJob& job, const Room& room, std::int64_t row0, std::int64_t begin,
+                            std::int64_t end, const Share& share, std::int64_t sum_step, const Put& put) {
+  const std::int64_t steps = tiles_of(end - begin), low_steps = tiles_of(job.low.inputs);
+  const bool first = begin == 0, last = end == job.inputs, adds = last && job.low.rounded != nullptr;
+  for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(room.packed, job, row0, begin, end); });
+  if (adds) pack_low(room.low, job, row0, room.columns);
+  std::byte* sums = room.sums;
+  for (std::int64_t t = share.t0; t < share.t1; t += kRows, sums += sum_step) {
+    first ? zero_sums() : load_sums(sums);
+    add_products(rounded_row(job.rounded, job.inputs, t) + begin / kTilePairs * kStepBytes, room.packed,
+                 steps);
+    if (adds)
+      add_products(rounded_row(const_cast<std::byte*>(job.low.rounded), job.low.inputs, t), room.low,
+                   low_steps);
+    store_sums(sums);
+    if (last) put(sums, t);
+  }
+}
+
+// f(begin, end) for every piece of columns; once where there are none: the product is zero.
+template <class Function>
+MPLUS_INLINE void for_pieces(std::int64_t inputs, const Function& f) {
+  const std::int64_t columns = piece_columns(inputs);
+  std::int64_t begin = 0;
+  do f(begin, min_of(inputs, begin + columns));
+  while ((begin += columns) < inputs);
 }
 
 }  // namespace
 
 std::size_t rounded_bytes(std::int64_t T, std::int64_t inputs) {
-  return static_cast<std::size_t>((T + kRows - 1) / kRows * kRows * inputs) * sizeof(std::uint16_t);
+  return static_cast<std::size_t>((T + kRows - 1) / kRows * kRows * tiles_of(inputs) * kTilePairs) * 2;
 }
 
 // Rows that a last block lacks stay as they are: nobody looks at their sums.
 void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
   for (std::int64_t t = t0; t < t1; ++t) {
     const float* x = job.x + t * job.inputs;
-    std::byte* to = rounded_rows(job, t) + t % kTileDim * kVectorBytes;
-    for (std::int64_t i = 0; i < job.inputs; i += kTilePairs, to += kTileBytes)
+    std::byte* to = rounded_row(job.rounded, job.inputs, t);
+    for (std::int64_t i = 0; i < job.inputs; i += kTilePairs, to += kStepBytes)
       store_bits(to, bf16_row(load(x + i), load(x + i + kLanes)));
   }
 }
 
-std::size_t batched_rounded_scratch(std::int64_t inputs) {
-  return static_cast<std::size_t>(kPanelRounded * min_of(inputs, piece_columns(inputs))) *
-         sizeof(std::uint16_t);
+std::size_t batched_rounded_scratch(std::int64_t inputs, const Share& share) {
+  const bool waiting = inputs > piece_columns(inputs);
+  const std::int64_t blocks = waiting ? (share.panel1 - share.panel0) * blocks_of(share) : 1;
+  return packed_bytes(inputs) + kLowBytes + kColumnBytes + static_cast<std::size_t>(blocks * kSumBytes);
 }
 
-void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                     std::byte* scratch) {
+void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratch) {
   const TileState tiles;
-  const std::int64_t row0 = panel * kPanelRounded, end0 = min_of(job.outputs, row0 + kPanelRounded);
-  const std::int64_t columns = piece_columns(job.inputs);
-  const std::int64_t x_step = job.inputs / kTilePairs * kTileBytes;
-  LinearJob piece = job;
-  std::int64_t begin = 0;
-  do {  // once where there are no columns: the product is zero
-    const std::int64_t end = min_of(job.inputs, begin + columns), steps = (end - begin) / kTilePairs;
-    for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(scratch, job, row0, begin, end); });
-    for (std::int64_t t = t0; t < t1; t += kRows) {
-      const std::byte* x = rounded_rows(job, t) + begin / kTilePairs * kTileBytes;
-      for (std::int64_t row = row0; row < end0; row += kBlockOutputs) {
-        alignas(64) float sums[kRows][kBlockOutputs];
-        sum_block(sums, x, x_step, scratch + (row - row0) / kLanes * steps * kTileBytes, steps * kTileBytes,
-                  steps);
-        put_block(piece, sums, t, row);
-      }
+  const bool waiting = job.inputs > piece_columns(job.inputs);
+  for_pieces(job.inputs, [&](std::int64_t begin, std::int64_t end) {
+    Room room = room_in(scratch, job.inputs);
+    for (std::int64_t panel = share.panel0; panel < share.panel1; ++panel) {
+      const std::int64_t row0 = panel * kOutputs;
+      run_piece(job, room, row0, begin, end, share, waiting ? kSumBytes : 0,
+                [&](const std::byte* sums, std::int64_t t) { put_block(job, sums, t, row0); });
+      if (waiting) room.sums += blocks_of(share) * kSumBytes;
     }
-    piece.accumulate = true;
-  } while ((begin += columns) < job.inputs);
+  });
+}
+
+std::size_t gated_scratch(const LinearJob& gate, const Share& share) {
+  return packed_bytes(gate.inputs) + kLowBytes + kColumnBytes +
+         static_cast<std::size_t>(2 * (share.panel1 - share.panel0) * blocks_of(share) * kSumBytes);
+}
+
+// Sums of gate wait until those of up are there.
+void gated(const LinearJob& gate, const LinearJob& up, const Share& share, std::byte* scratch) {
+  const TileState tiles;
+  for_pieces(gate.inputs, [&](std::int64_t begin, std::int64_t end) {
+    Room room = room_in(scratch, gate.inputs);
+    for (std::int64_t panel = share.panel0; panel < share.panel1; ++panel) {
+      const std::int64_t row0 = panel * kOutputs;
+      const std::byte* gates = room.sums;
+      run_piece(gate, room, row0, begin, end, share, kSumBytes, [](const std::byte*, std::int64_t) {});
+      room.sums += blocks_of(share) * kSumBytes;
+      const std::byte* ups = room.sums;
+      run_piece(up, room, row0, begin, end, share, kSumBytes, [&](const std::byte* sums, std::int64_t t) {
+        put_gated(gate, gates + (sums - ups), sums, t, row0);
+      });
+      room.sums += blocks_of(share) * kSumBytes;
+    }
+  });
 }
 #endif
 

@@ -154,20 +154,20 @@ void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
   }
 }
 
-std::size_t batched_rounded_scratch(std::int64_t inputs) {
+std::size_t batched_rounded_scratch(std::int64_t inputs, const Share&) {
   return static_cast<std::size_t>(kOutputs * inputs) * sizeof(std::uint16_t);
 }
 
-void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                     std::byte* scratch) {
+void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratch) {
   auto* packed = reinterpret_cast<std::uint16_t*>(scratch);
-  const std::int64_t row0 = panel * kOutputs;
-  for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(packed, job, row0); });
-  for (std::int64_t t = t0; t < t1; t += kRows) {
-    F sums[kOutputs / 2][kRows / 2];
-    sum_tile(sums, reinterpret_cast<const std::uint16_t*>(job.rounded) + t * job.inputs, packed,
-             job.inputs / kColumns);
-    put_tile(job, sums, t, row0);
+  for (std::int64_t row0 = share.panel0 * kOutputs; row0 < share.panel1 * kOutputs; row0 += kOutputs) {
+    for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(packed, job, row0); });
+    for (std::int64_t t = share.t0; t < share.t1; t += kRows) {
+      F sums[kOutputs / 2][kRows / 2];
+      sum_tile(sums, reinterpret_cast<const std::uint16_t*>(job.rounded) + t * job.inputs, packed,
+               job.inputs / kColumns);
+      put_tile(job, sums, t, row0);
+    }
   }
 }
 #endif

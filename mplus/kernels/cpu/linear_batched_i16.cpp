@@ -187,22 +187,24 @@ void round_rows(const LinearJob& job, std::int64_t t0, std::int64_t t1) {
   }
 }
 
-std::size_t batched_rounded_scratch(std::int64_t inputs) {
+std::size_t batched_rounded_scratch(std::int64_t inputs, const Share&) {
   return static_cast<std::size_t>(min_of(inputs, piece_columns(inputs)) / 2 * kVectors * kVectorBytes);
 }
 
-void batched_rounded(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                     std::byte* scratch) {
-  const std::int64_t row0 = panel * kPanelRounded, columns = piece_columns(job.inputs);
-  LinearJob piece = job;
-  std::int64_t begin = 0;
-  do {  // once where there are no columns: the product is zero
-    const std::int64_t end = min_of(job.inputs, begin + columns);
-    F scales[kVectors];
-    for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(scratch, scales, job, row0, begin, end); });
-    multiply(piece, scratch, scales, row0, t0, t1, begin, end);
-    piece.accumulate = true;
-  } while ((begin += columns) < job.inputs);
+void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratch) {
+  const std::int64_t columns = piece_columns(job.inputs);
+  for (std::int64_t row0 = share.panel0 * kPanelRounded; row0 < share.panel1 * kPanelRounded;
+       row0 += kPanelRounded) {
+    LinearJob piece = job;
+    std::int64_t begin = 0;
+    do {  // once where there are no columns: the product is zero
+      const std::int64_t end = min_of(job.inputs, begin + columns);
+      F scales[kVectors];
+      for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(scratch, scales, job, row0, begin, end); });
+      multiply(piece, scratch, scales, row0, share.t0, share.t1, begin, end);
+      piece.accumulate = true;
+    } while ((begin += columns) < job.inputs);
+  }
 }
 #endif
 

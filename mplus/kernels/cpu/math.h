@@ -39,5 +39,6 @@ MPLUS_INLINE F exp_near(F x) {
 }
 
 MPLUS_INLINE F sigmoid(F x) { return 1.0f / (1.0f + exp(-x)); }
+MPLUS_INLINE F silu_of(F x) { return x / (1.0f + exp(-x)); }
 
 }  // namespace mplus::kernels::MPLUS_ISA

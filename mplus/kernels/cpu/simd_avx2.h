@@ -15,6 +15,7 @@ inline constexpr std::int32_t kByteOffset = 0;
 inline constexpr int kTileRows = 4;
 inline constexpr int kTileRowsRounded = 6;
 inline constexpr int kPanelRounded = 2 * kLanes;
+inline constexpr int kMostPanels = 1;
 inline constexpr int kTileRowsI8 = 4;
 
 MPLUS_INLINE __m256i raw(I v) { return reinterpret_cast<__m256i>(v); }

@@ -15,10 +15,12 @@ inline constexpr std::int32_t kByteOffset = 128;  // dpbusd wants unsigned weigh
 inline constexpr int kTileRows = 8;
 #if defined(MPLUS_AMX)
 inline constexpr int kTileRowsRounded = 32;
-inline constexpr int kPanelRounded = 6 * kLanes;
+inline constexpr int kPanelRounded = 2 * kLanes;
+inline constexpr int kMostPanels = 8;
 #else
 inline constexpr int kTileRowsRounded = 8;
 inline constexpr int kPanelRounded = 3 * kLanes;
+inline constexpr int kMostPanels = 1;
 #endif
 inline constexpr int kTileRowsI8 = 16;
 

@@ -22,6 +22,7 @@ inline constexpr int kTileRows = 8;
 inline constexpr int kTileRowsI8 = 8;
 inline constexpr int kTileRowsRounded = 8;
 inline constexpr int kPanelRounded = 12;
+inline constexpr int kMostPanels = 1;
 
 MPLUS_INLINE float32x4_t raw(F v) { return reinterpret_cast<float32x4_t>(v); }
 MPLUS_INLINE int32x4_t raw(I v) { return reinterpret_cast<int32x4_t>(v); }

@@ -12,10 +12,15 @@ extern const Table kTable = {
 #if defined(MPLUS_ROUNDED)
     .panel_rounded = kPanelRounded,
     .group_rounded = kTileRowsRounded,
+    .most_panels = kMostPanels,
     .rounded_bytes = rounded_bytes,
     .round_rows = round_rows,
     .batched_rounded_scratch = batched_rounded_scratch,
     .batched_rounded = batched_rounded,
+#endif
+#if defined(MPLUS_AMX)
+    .gated_scratch = gated_scratch,
+    .gated = gated,
 #endif
 #if defined(MPLUS_INTERLEAVED)
     .group_weights = kLanes,

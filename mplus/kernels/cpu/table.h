@@ -30,6 +30,18 @@ struct QuantisedRows {
   std::int64_t group = 1;
 };
 
+// A low-rank addition to a product: its inner half is there, rounded as batched_rounded reads rows of x.
+struct LowRankJob {
+  const std::byte* rounded = nullptr;  // null: none
+  const std::byte* w = nullptr;        // [outputs, inputs] of a plain type
+  const float* row_scales = nullptr;   // i8 only
+  DType dtype = DType::f32;
+  std::int64_t inputs = 0;  // at most kMostLow
+  std::int64_t row_bytes = 0;
+  float scale = 1.0f;
+};
+inline constexpr std::int64_t kMostLow = 256;
+
 struct LinearJob {
   float* out = nullptr;
   const float* x = nullptr;  // [T, inputs]
@@ -46,6 +58,14 @@ struct LinearJob {
   bool interleaved = false;  // w: in groups of four rows (interleave)
   QuantisedRows quantised;
   std::byte* rounded = nullptr;  // x as batched_rounded reads it, in whole groups of group_rounded rows
+  // Where the instruction set folds them in (Table::gated):
+  LowRankJob low = {};
+  std::byte* rounded_out = nullptr;  // not null: results go here, as the next product reads its rows
+};
+
+// What batched_rounded works on: panels [panel0, panel1) and rows [t0, t1), whole groups of them.
+struct Share {
+  std::int64_t panel0 = 0, panel1 = 0, t0 = 0, t1 = 0;
 };
 
 struct AttendJob {
@@ -95,11 +115,15 @@ struct Table {
   // where the instruction set has none.
   std::int64_t panel_rounded = 0;
   std::int64_t group_rounded = 0;
+  std::int64_t most_panels = 1;  // worth taking together, for the sake of x
   std::size_t (*rounded_bytes)(std::int64_t T, std::int64_t inputs) = nullptr;
   void (*round_rows)(const LinearJob&, std::int64_t t0, std::int64_t t1) = nullptr;  // t0 is even
-  std::size_t (*batched_rounded_scratch)(std::int64_t inputs) = nullptr;
-  void (*batched_rounded)(const LinearJob&, std::int64_t panel, std::int64_t t0, std::int64_t t1,
-                          std::byte* scratch) = nullptr;
+  std::size_t (*batched_rounded_scratch)(std::int64_t inputs, const Share& share) = nullptr;
+  void (*batched_rounded)(const LinearJob&, const Share& share, std::byte* scratch) = nullptr;
+  // batched_rounded that adds job.low and may leave rounded rows; and silu(gate) · up of two such products in
+  // gate's place. Weights of the products are not i8. Null where there is none.
+  std::size_t (*gated_scratch)(const LinearJob& gate, const Share& share) = nullptr;
+  void (*gated)(const LinearJob& gate, const LinearJob& up, const Share& share, std::byte* scratch) = nullptr;
 
   // Weights as codes in groups of rows whose blocks are interleaved, `to` in that order from w in the order
   // of a file; the products of integers and those above read them. Null where there is no such order. few_i8:

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "mplus/core/buffer.h"
+#include "mplus/kernels/adapter.h"
 #include "mplus/kernels/attention.h"
 #include "mplus/kernels/best_scores.h"
 #include "mplus/kernels/chunk_sums.h"
@@ -34,6 +35,15 @@ struct Product {
 void linear(Queue& queue, const float* x, std::int64_t T, std::span<const Product> products);
 void linear(Queue& queue, float* out, const float* x, std::int64_t T, const Matrix& w,
             const LinearOptions& options = {});
+
+// Weights whose products with rounded activations are integers; rows of i8 only in whole blocks.
+bool meets_integers(const Matrix& w);
+
+// Backend::linear_adapted and swiglu_adapted, where the instruction set folds additions in; false: it does
+// not, nothing was done.
+bool linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows);
+bool swiglu_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput, 2> both, Rows rows,
+                    ResultUse use);
 
 // Backend::arranged_bytes and arrange: rows of codes in interleaved groups of four, where the instruction set
 // in use has products for them.
