@@ -68,6 +68,7 @@ bool fits(const char* table, std::optional<std::int64_t> id, const Values& value
 std::optional<SessionInfo> session_of(const RawRow& row) {
   const Values& v = row.values;
   if (v.size() != kSessionColumns || !fits("sessions", row.id, v, 1, 14, integer(v[14]))) return std::nullopt;
+  if (integer(v[2]) > 1) return std::nullopt;  // what a rebuild has written
   SessionInfo info;
   info.id = row.id;
   info.name = text(v[1]);

@@ -40,15 +40,18 @@ void seal(Database& database, std::int64_t session) {
 constexpr const char* kSettingsColumns =
     "shape_id, weights_id, numerics_id, dtype, capacity, keep_hidden, seed, model, delta";
 
-// Sessions that are ready, and damaged ones: whether they are is not known.
-std::string select_sessions(std::string_view where) {
-  return fmt::format(
-      "SELECT id, name, created_at, forked_from, {0}, checksum = {1} FROM sessions "
-      "WHERE (ready = 1 OR checksum <> {1}) {2}",
-      kSettingsColumns, kSessionSum, where);
+}  // namespace
+
+std::string Store::select_sessions(std::string_view which) {
+  return fmt::format("SELECT id, name, created_at, forked_from, {0}, checksum = {1} FROM sessions WHERE {2}",
+                     kSettingsColumns, kSessionSum, which);
 }
 
-}  // namespace
+// Sessions that are ready, and damaged ones: whether they are is not known. Of a rebuild nothing can be lost.
+std::string Store::select_ready(std::string_view more) {
+  return select_sessions(fmt::format(
+      "(ready = 1 OR (checksum <> {} AND name NOT GLOB ' rebuild of [0-9]*')) {}", kSessionSum, more));
+}
 
 void check_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
@@ -192,18 +195,21 @@ void Store::count(SessionInfo& info) {
 
 std::vector<SessionInfo> Store::list() {
   std::vector<SessionInfo> sessions;
-  Statement row = database_.prepare(select_sessions("ORDER BY name"));
+  Statement row = database_.prepare(select_ready("ORDER BY name"));
   while (row.step()) sessions.push_back(read_info(row));
+  for (SessionInfo& info : sessions) info.rebuild = rebuild_left(info.id);
   return sessions;
 }
 
 SessionInfo Store::look_at(std::string_view name) {
-  Statement row = database_.prepare(select_sessions("AND name = ?"));
-  return row.bind(name).step() ? read_info(row) : get(name);
+  Statement row = database_.prepare(select_ready("AND name = ?"));
+  SessionInfo info = row.bind(name).step() ? read_info(row) : get(name);
+  info.rebuild = rebuild_left(info.id);
+  return info;
 }
 
 std::optional<SessionInfo> Store::find(std::string_view name) {
-  Statement row = database_.prepare(select_sessions("AND name = ?"));
+  Statement row = database_.prepare(select_ready("AND name = ?"));
   if (row.bind(name).step()) {
     SessionInfo info = read_info(row);
     if (!info.damage.empty())
@@ -239,10 +245,7 @@ void Store::require_free(const std::string& name) {
          "session {}: there is one of that name already; choose another, or delete it", io::shown(name));
 }
 
-std::int64_t Store::insert_session(const std::string& name, const Settings& s,
-                                   std::optional<FileLock>* lock) {
-  Transaction transaction(database_);
-  require_free(name);
+std::int64_t Store::insert_row(const std::string& name, const Settings& s, std::int64_t ready) {
   std::optional<std::int64_t> capacity;
   if (s.capacity != memory::kUnlimited) capacity = s.capacity;
   database_
@@ -250,7 +253,7 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s,
           fmt::format("INSERT INTO sessions (name, ready, created_at, {}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                       kSettingsColumns))
       .bind(name)
-      .bind(std::int64_t{lock == nullptr})
+      .bind(ready)
       .bind(now_after(0))
       .bind(s.shape_id)
       .bind(s.weights_id)
@@ -264,6 +267,14 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s,
       .run();
   const std::int64_t session = database_.last_row();
   seal(database_, session);
+  return session;
+}
+
+std::int64_t Store::insert_session(const std::string& name, const Settings& s,
+                                   std::optional<FileLock>* lock) {
+  Transaction transaction(database_);
+  require_free(name);
+  const std::int64_t session = insert_row(name, s, lock == nullptr ? 1 : 0);
   Journal(database_, session).append({.kind = EventKind::settings});
   if (lock) lock->emplace(lock_path(session), fmt::format("session {}", io::shown(name)));
   try {

@@ -34,6 +34,15 @@ struct Settings {
 };
 Settings settings_of(engine::Engine& engine, std::uint64_t seed, RowFormat long_term);
 
+// What a rebuild that was stopped has left: it goes on where the same command is given again.
+struct RebuildLeft {
+  std::int64_t id = 0;          // of the session that holds it, which nobody sees
+  Settings target;              // what the session was to become
+  std::int64_t updates = 0;     // that it has written
+  std::int64_t disk_bytes = 0;  // of their states and segments
+  bool sound = true;            // false: its row is not what was stored
+};
+
 struct SessionInfo {
   std::int64_t id = 0;
   std::string name;
@@ -48,6 +57,7 @@ struct SessionInfo {
   std::int64_t disk_bytes = 0;        // of its states and segments; forks may share them
   std::optional<std::string> writer;  // who is writing it now
   std::string damage = {};  // not empty: its row is not what was stored, so nothing above is certain
+  std::optional<RebuildLeft> rebuild = {};  // where sessions are listed and shown
 };
 
 struct StateRow {
@@ -143,11 +153,19 @@ class Store {
   void discard(std::int64_t session) noexcept;
   // The texts of what was undone. Throws io while another process writes the session.
   struct PurgeReport {
-    std::int64_t events = 0, sources = 0;   // that lost their text; texts that are gone
-    std::vector<std::string> holders = {};  // other sessions that hold some of it
+    std::int64_t events = 0, sources = 0;     // that lost their text; texts that are gone
+    std::vector<std::string> holders = {};    // other sessions that hold some of it
+    std::optional<RebuildLeft> rebuild = {};  // that went with them: it held what they had left in memory
     Leftover left = {};
   };
   PurgeReport purge(const std::string& name);
+  // What a rebuild keeps of a session while it is under way, or was stopped (store_rebuild.cpp). The first
+  // two inside the caller's transaction.
+  std::int64_t insert_rebuild(std::int64_t session, const Settings& target);
+  void delete_rebuild(std::int64_t session);
+  std::optional<RebuildLeft> rebuild_left(std::int64_t session);
+  // Returns what was dropped. Throws io while another process writes the session.
+  std::optional<RebuildLeft> drop_rebuild(const std::string& name);
   // Other sessions that hold one of these sources.
   std::vector<std::string> holders(const std::vector<std::int64_t>& sources, std::int64_t except);
 
@@ -156,7 +174,7 @@ class Store {
   // Files of this session that no row names, left by a process that died. The caller is its writer. Nothing
   // goes that the journal does not lead to.
   void remove_loose_files(std::int64_t session);
-  // Files of states and segments that a session uses, and no other one.
+  // Files of states and segments that a session, or its rebuild, uses, and no other one.
   std::vector<std::filesystem::path> own_files(std::int64_t session);
   void remove_unnamed(
       const std::vector<std::filesystem::path>& files);  // of them, those no row names any more
@@ -184,6 +202,10 @@ class Store {
   void mark_intent(std::int64_t session, const std::string& name, bool deletion);
   void forget_mark(std::int64_t session);
   std::set<std::string> named_files();
+  std::vector<std::filesystem::path> files_of(std::int64_t session);
+  std::int64_t insert_row(const std::string& name, const Settings& settings, std::int64_t ready);
+  static std::string select_sessions(std::string_view which);
+  static std::string select_ready(std::string_view more);
   std::int64_t insert_session(const std::string& name, const Settings& settings,
                               std::optional<FileLock>* lock);
   std::int64_t insert_fork(const std::string& from, const std::string& to);

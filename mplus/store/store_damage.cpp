@@ -247,6 +247,15 @@ std::set<std::string> Store::named_files() {
 }
 
 std::vector<fs::path> Store::own_files(std::int64_t session) {
+  std::vector<fs::path> files = files_of(session);
+  if (const auto left = rebuild_left(session)) {
+    const std::vector<fs::path> more = files_of(left->id);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
+}
+
+std::vector<fs::path> Store::files_of(std::int64_t session) {
   std::vector<fs::path> files;
   Statement states = database_.prepare(
       "SELECT file FROM states WHERE session = ?1 AND file NOT IN (SELECT file FROM states WHERE session <> "

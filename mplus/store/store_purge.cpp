@@ -63,6 +63,7 @@ std::string reader_of_log(const fs::path& database) {
 
 void Store::remove_rows(std::int64_t session) {
   Transaction transaction(database_);
+  delete_rebuild(session);
   database_.prepare("DELETE FROM sessions WHERE id = ?").bind(session).run();
   TextIndex::drop(database_, session);
   database_.execute(
@@ -127,13 +128,21 @@ Store::PurgeReport Store::purge(const std::string& name) {
   const std::int64_t session = get(name).id;
   const FileLock lock(lock_path(session), fmt::format("session {}", io::shown(name)));
   Journal::Purged purged;
+  const std::vector<fs::path> files = own_files(session);
+  const std::optional<RebuildLeft> rebuild = rebuild_left(session);
   writing([&] {
     Transaction transaction(database_);
     purged = Journal(database_, session).purge_undone();
+    if (purged.events > 0) delete_rebuild(session);
+    release_segments();
     transaction.commit();
   });
-  if (purged.events > 0) mark(session);
   PurgeReport report{.events = purged.events, .sources = std::ssize(purged.gone)};
+  if (purged.events > 0) {
+    mark(session);
+    remove_unnamed(files);
+    report.rebuild = rebuild;
+  }
   report.holders = holders(purged.sources, session);
   report.left = wipe();
   return report;

@@ -1,13 +1,6 @@
-// Changes to what has been: undo, forget, rebuild.
-#include <algorithm>
-#include <charconv>
-#include <set>
-
+// Changes to what has been: undo, and a memory that was made again.
 #include "mplus/core/error.h"
-#include "mplus/engine/cutting.h"
-#include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
-#include "mplus/store/database/blob.h"
 #include "mplus/store/stored_session.h"
 
 namespace mplus::store {
@@ -15,12 +8,6 @@ namespace {
 
 bool can_be_undone(EventKind kind) {
   return kind == EventKind::text || kind == EventKind::turn || kind == EventKind::flush;
-}
-
-// A shape's id ends with the tokenizer's fingerprint (Engine::shape_id).
-std::string_view tokenizer_part(std::string_view shape_id) {
-  const std::size_t at = shape_id.rfind("-t");
-  return at == std::string_view::npos ? "" : shape_id.substr(at);
 }
 
 }  // namespace
@@ -99,7 +86,9 @@ void StoredSession::commit_remade(Remade remade) {
   MPLUS_CHECK(number == position_, "event {} expected, {} appended", position_, number);
   for (const std::int64_t event : remade.undone) journal_.mark_undone(event, number);
   database.prepare("DELETE FROM states WHERE session = ?").bind(info_.id).run();
-  insert_state(fresh, remade.pinned);
+  const std::optional<RebuildLeft> left = store_->rebuild_left(info_.id);
+  store_->delete_rebuild(info_.id);
+  insert_state(fresh, info_.id, remade.pinned);
   store_->release_segments();
   const Settings now = settings_of(*engine_, info_.settings.seed, session_->memory().layout().long_term);
   store_->change_session(
@@ -111,50 +100,12 @@ void StoredSession::commit_remade(Remade remade) {
   transaction.commit();
   store_->mark(info_.id, !options_.batch);
   finish_state(fresh);
+  if (left && !rebuild_)
+    warn(fmt::format(
+        "session {}: a rebuild had been stopped after {} writes; they are of what was there before, "
+        "and are gone",
+        io::shown(info_.name), left->updates));
   broken_ = false;
-}
-
-RebuildCost rebuild_cost(Store& store, const engine::Engine& engine, const std::string& name) {
-  const Journal journal(store.database(), store.get(name).id);
-  RebuildCost cost;
-  std::set<std::int64_t> counted;  // a document that was stopped and gone on with has several events
-  const auto count = [&](const std::optional<std::int64_t>& id) {
-    if (!id || !counted.insert(*id).second) return;
-    const StoredSource source = journal.source(*id);
-    cost.tokens +=
-        source.ids.empty() ? std::ssize(engine.tokenizer().encode(source.text)) : std::ssize(source.ids);
-  };
-  for (const StoredEvent& event : journal.events()) {
-    if (!event.in_force()) continue;
-    count(event.source);
-    count(event.answer);
-  }
-  cost.writes = std::ssize(engine::cut_text(cost.tokens, engine.chunk_tokens(), engine.layout().K));
-  return cost;
-}
-
-void rebuild_session(Store& store, engine::Engine& engine, const std::string& name, StoredOptions options,
-                     std::optional<RowFormat> long_term) {
-  const SessionInfo info = store.get(name);
-  StoredSession session(store, engine, info, std::move(options), StoredSession::NotLoaded{});
-  session.lock_.emplace(store.lock_path(info.id), fmt::format("session {}", io::shown(name)));
-  if (info.settings.type.dtype != engine.layout().dtype)
-    fail(ErrorCode::model_mismatch, "session {}: its memory is kept as {}, this engine keeps {}",
-         io::shown(name), dtype_name(info.settings.type.dtype), dtype_name(engine.layout().dtype));
-  if (long_term) session.info_.settings.type.long_term = *long_term;
-  if (session.was_imported())
-    fail(ErrorCode::invalid_argument,
-         "session {}: it was imported without a journal, so its texts cannot be written again",
-         io::shown(name));
-  session.load({.states_before = std::numeric_limits<std::int64_t>::min(),
-                .recalled_before = std::numeric_limits<std::int64_t>::min(),
-                .without = {},
-                .cut_anew = info.settings.shape_id != engine.shape_id(),
-                .other_ids = tokenizer_part(info.settings.shape_id) != tokenizer_part(engine.shape_id())});
-  session.broken_ = true;  // until all of it is committed
-  session.commit_remade({.event = {.kind = EventKind::rebuild,
-                                   .details = io::Json{{"from_weights", info.settings.weights_id}}.dump()}});
-  store.wipe_log();
 }
 
 }  // namespace mplus::store

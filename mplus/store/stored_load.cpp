@@ -83,7 +83,7 @@ std::optional<StateRow> StoredSession::pinned_state() const {
 }
 
 bool StoredSession::begin_loading(Replay& how, bool may_look_again) {
-  const Found found = load_newest_state(how, may_look_again);
+  const Found found = rebuild_ ? load_rebuild() : load_newest_state(how, may_look_again);
   if (found == Found::vanished) return false;
   if (found == Found::nothing) {
     const std::vector<StoredEvent> events = journal_.events();
@@ -196,7 +196,8 @@ engine::Steps<> StoredSession::replay_events(const std::vector<StoredEvent>& eve
     if (options_.replay_progress &&
         !options_.replay_progress(done++, static_cast<std::int64_t>(events.size())))
       fail(ErrorCode::cancelled, "session {}: stopped while it was being read", io::shown(info_.name));
-    const bool more_of_it = event.kind == EventKind::text && event.token_end > position_token_;
+    const bool more_of_it = rebuild_ ? event.number > rebuild_->taken
+                                     : event.kind == EventKind::text && event.token_end > position_token_;
     if (event.number == position_ && !more_of_it) continue;
     if (event.in_force()) co_await replay_event(event, how);
     if (!event.damage.empty()) {
@@ -205,6 +206,7 @@ engine::Steps<> StoredSession::replay_events(const std::vector<StoredEvent>& eve
     }
     position_ = event.number;
     position_token_ = event.token_end;
+    if (rebuild_) pass(event);
   }
 }
 
@@ -253,15 +255,20 @@ engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how)
     co_return;
   }
   const bool anew = how.cut_anew && source.speaker == engine::Speaker::document;
-  if (anew) {
-    find_places(event, source, how.other_ids);
+  if (anew) find_places(event, source, how.other_ids);
+  const std::int64_t stopped_at = event.complete ? std::numeric_limits<std::int64_t>::max() : event.token_end;
+  if (anew || rebuild_)
     session_->set_event_sink([&](const engine::Event& told) {
       const auto& taken = std::get<engine::TextTaken>(told);
-      event.token_end = taken.token_end;
-      event.byte_end = taken.byte_end;
-      event.complete = taken.complete;
+      if (anew) {
+        event.token_end = taken.token_end;
+        event.byte_end = taken.byte_end;
+        event.complete = taken.complete;
+      }
+      if (!rebuild_ || taken.complete || taken.token_end >= stopped_at) return;
+      note_sources({source.id});
+      pass_through(event.number, taken.token_end);
     });
-  }
   engine::TextTaken text{.source = source.name,
                          .speaker = source.speaker,
                          .text = source.text,

@@ -37,6 +37,7 @@ struct StoredOptions {
   bool without_states = false;  // made again from the journal, and what no journal leads to
   std::function<void(const std::string&)> warn = {};  // what was found damaged and left aside
   std::function<bool(std::int64_t done, std::int64_t total)> replay_progress = {};  // in events
+  std::function<bool(std::int64_t writes)> rebuild_progress = {};  // after each write; false stops it
 };
 
 // What is known of a document by its name and content.
@@ -160,6 +161,14 @@ class StoredSession {
   engine::Steps<> replay_text(StoredEvent event, const Replay& how);
   engine::Steps<> replay_turn(StoredEvent event, const Replay& how);
   void say_what_is_damaged(const MarkFound& mark);
+  // Of a rebuild (stored_rebuild.cpp).
+  void take_up_rebuild(Settings target);
+  Found load_rebuild();
+  void take_passed();
+  void pass(const StoredEvent& event);
+  void pass_through(std::int64_t event, std::int64_t token_end);
+  void keep_when_due();
+  void keep_rebuild();
   engine::Steps<std::int64_t> flush_once();
   engine::Steps<> undo_once(std::int64_t n);
   engine::Steps<> undo_from_the_start(std::vector<std::int64_t> undone);
@@ -227,14 +236,14 @@ class StoredSession {
     std::vector<Use> segments;
     std::vector<std::filesystem::path> before;  // files of the states so far
   };
-  NewState write_state_files();
+  NewState write_state_files(const io::StringMap& more_metadata = {});
   std::vector<NewState::Use> write_segments();
   // Small segments are merged beside what the session does, and used from the next state on.
   void look_for_merges();
   void begin_merging();
   SavedSegments take_merged();
   std::size_t saved_segments() const;
-  void insert_state(NewState& fresh, bool pinned);  // inside a transaction
+  void insert_state(NewState& fresh, std::int64_t session, bool pinned);  // inside a transaction
   void finish_state(const NewState& fresh);
   void drop_old_states();
   // A memory that was made another way than by adding an event.
@@ -247,6 +256,14 @@ class StoredSession {
   void commit_remade(Remade remade);  // no state from before counts any more
   std::optional<StateRow> pinned_state() const;
   bool was_imported() const;  // without a journal
+  // A rebuild under way. What it has written is kept from time to time, in a session of its own that nobody
+  // sees, so that it goes on there when this process has died.
+  struct Rebuild {
+    Settings target = {};
+    std::int64_t id = 0;                   // of that session; 0: nothing is kept yet
+    std::int64_t taken = -1;               // the last event that it has read to its end
+    std::vector<StoredEvent> passed = {};  // events since it was kept, as they are to be
+  };
 
   std::vector<std::int64_t> sources_named(const std::string& source) const;
   std::vector<std::string> answers_that_recalled(const std::vector<std::int64_t>& sources) const;
@@ -275,7 +292,8 @@ class StoredSession {
   std::int64_t replayed_events_ = 0;
   std::unique_ptr<TextIndex> words_;      // in the store: events keep it in step
   std::unique_ptr<TextIndex> own_words_;  // in this process: of a reader that the store's has left behind
-  std::vector<StoredEvent> renewed_;      // turns that recalled anew, texts whose tokens were found anew
+  std::optional<Rebuild> rebuild_;
+  std::vector<StoredEvent> renewed_;  // turns that recalled anew, texts whose tokens were found anew
   std::set<std::int64_t> damaged_events_, lost_sources_;  // met since it was opened, and not put in order yet
   mutable std::set<std::string> said_;                    // warnings: each is said once
   bool behind_ = false;  // the database has lost events that were acknowledged
@@ -306,14 +324,19 @@ engine::Steps<T> StoredSession::changing(Once once) {
   }
 }
 
-// What writing a session's texts again would take.
+// What writing a session's texts again would take. Throws invalid_argument where a rebuild for something else
+// was stopped.
 struct RebuildCost {
   std::int64_t tokens = 0, writes = 0;
+  std::int64_t written = 0;  // of the writes: by a rebuild that was stopped and goes on
 };
-RebuildCost rebuild_cost(Store& store, const engine::Engine& engine, const std::string& name);
+RebuildCost rebuild_cost(Store& store, engine::Engine& engine, const std::string& name,
+                         std::optional<RowFormat> long_term = {});
 
 // Writes a session's texts again, under the engine's weights (another delta, model or tokenizer), and with
-// `long_term` rows, if they are to be kept in another way.
+// `long_term` rows, if they are to be kept in another way. The session stays as it is until all of it is
+// written. Stopped or killed, it goes on where it is called again for the same; otherwise it throws
+// invalid_argument.
 void rebuild_session(Store& store, engine::Engine& engine, const std::string& name,
                      StoredOptions options = {}, std::optional<RowFormat> long_term = {});
 

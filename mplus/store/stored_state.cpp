@@ -114,32 +114,33 @@ std::vector<StoredSession::NewState::Use> StoredSession::write_segments() {
   return uses;
 }
 
-StoredSession::NewState StoredSession::write_state_files() {
+StoredSession::NewState StoredSession::write_state_files(const io::StringMap& more_metadata) {
   NewState fresh;
   fresh.before = store_->own_files(info_.id);
   fresh.segments = write_segments();
   fresh.file = new_file_name(info_.id);
   std::vector<SegmentRow> rows;
   for (const NewState::Use& use : fresh.segments) rows.push_back(use.row);
+  io::StringMap metadata{{"session", info_.name},
+                         {"event", std::to_string(position_)},
+                         {"token", std::to_string(position_token_)},
+                         {"sources", std::to_string(source_ids_.size())},
+                         {"segments", segment_list(rows)}};
+  metadata.insert(more_metadata.begin(), more_metadata.end());
   session_->save_state(store_->state_path(fresh.file),
-                       {.metadata = {{"session", info_.name},
-                                     {"event", std::to_string(position_)},
-                                     {"token", std::to_string(position_token_)},
-                                     {"sources", std::to_string(source_ids_.size())},
-                                     {"segments", segment_list(rows)}},
-                        .integers = {{"source_ids", source_ids_}}});
+                       {.metadata = std::move(metadata), .integers = {{"source_ids", source_ids_}}});
   fresh.size = static_cast<std::int64_t>(std::filesystem::file_size(store_->state_path(fresh.file)));
   fresh.header = header_checksum(store_->state_path(fresh.file));
   return fresh;
 }
 
-void StoredSession::insert_state(NewState& fresh, bool pinned) {
+void StoredSession::insert_state(NewState& fresh, std::int64_t session, bool pinned) {
   Database& database = store_->database();
   database
       .prepare(
           "INSERT INTO states (session, file, size, at, event, token, updates, pinned, header) VALUES "
           "(?,?,?,?,?,?,?,?,?)")
-      .bind(info_.id)
+      .bind(session)
       .bind(fresh.file)
       .bind(fresh.size)
       .bind(now_after(0))
@@ -196,7 +197,7 @@ void StoredSession::save_state() {
   require_writer();
   NewState fresh = write_state_files();
   Transaction transaction(store_->database(), durability());
-  insert_state(fresh, false);
+  insert_state(fresh, info_.id, false);
   drop_old_states();
   transaction.commit();
   finish_state(fresh);

@@ -139,7 +139,7 @@ void StoredSession::take_over(const std::function<std::vector<std::int64_t>()>& 
   position_token_ = last ? last->token_end : 0;
   NewState fresh = write_state_files();
   Transaction transaction(store_->database());
-  insert_state(fresh, pinned || forgot_in_place(journal_));
+  insert_state(fresh, info_.id, pinned || forgot_in_place(journal_));
   store_->set_ready(info_.id);
   transaction.commit();
   store_->mark(info_.id);

@@ -139,6 +139,32 @@ class Faults(SessionTest):
                 self.assertEqual(self.files(), self.named_files())
         print(f"{len(moments)} kills beside a merge", flush=True)
 
+    def test_a_rebuild_killed_goes_on(self):
+        self.prepare()
+        self.remember(self.file("c.txt", story(2500, 9)))
+        before_copy = self.keep("before")
+        before = self.sessions()
+        command = ("session", "rebuild", "default", "--memory-dtype", "int4", *self.model)
+        code, _, operations = self.run_with("", *command)
+        self.assertEqual(code, 0)
+        after = self.sessions()
+        chance = random.Random(17)
+        moments = sorted(chance.sample(range(1, operations + 1), min(operations, max(10, KILLS // 5))))
+        went_on = 0
+        for moment in moments:
+            with self.subTest(operation=moment, of=operations):
+                self.restore(before_copy)
+                code, _, _ = self.run_with(f"kill:{moment}", *command)
+                self.assertEqual(code, -9)
+                if self.sessions() != after:
+                    self.assertEqual(self.sessions(), before)
+                    went_on += b"it goes on there" in self.run_program(*command).stderr
+                self.assertEqual(self.sessions(), after)
+                self.remember(self.file("next.txt", story(30, 77)))
+                self.assertEqual(self.files(), self.named_files())
+        self.assertGreater(went_on, len(moments) // 3, "kills must come when something was kept")
+        print(f"{len(moments)} kills of a rebuild, {went_on} went on", flush=True)
+
     def newest_segments(self):
         import sqlite3
         database = sqlite3.connect(f"file:{self.home}/sessions.db?mode=ro", uri=True)

@@ -80,6 +80,11 @@ class Output(SessionTest):
         yield ("session", "export", "s", "again.safetensors", *model), "", 0
         yield ("session", "import", "t", "carried.safetensors", *model), "", 0
         yield ("session", "rebuild", "s", *model), "", 0
+        yield ("session", "rebuild", "s", "--drop"), "", 0
+        yield ("session", "undo", "s", "--purge", *model), "", 0
+        yield ("session", "purge", "s"), "", 0
+        yield ("session", "backup", "copy"), "", 0
+        yield ("session", "set-aside"), "", 0
         yield ("session", "verify", "s", "--replay", *model), "", 0
         yield ("session", "delete", "s"), "", 0
         yield ("session", "show", "nobody"), "", 1  # what goes wrong is an exit code, heard or not

@@ -251,14 +251,17 @@ class Carrying(SessionTest):
         self.session("import", "plain", memory, *self.model)
         self.assertIn("imported without a journal", self.error("session", "undo", "plain", *self.model))
 
-    def test_another_model_is_refused_and_rebuilt_for(self):
-        self.remember(self.file("a.txt", story(300, 1)))
-        self.answers(["Where is the lamp?"])
+    def other_model(self):
         other = self.folder / "other.safetensors"
         data = bytearray(self.delta.read_bytes())
         data[-3] ^= 0x10
         other.write_bytes(data)
-        model = ("-m", self.base, "--delta", other, "-t", "2")
+        return "-m", self.base, "--delta", other, "-t", "2"
+
+    def test_another_model_is_refused_and_rebuilt_for(self):
+        self.remember(self.file("a.txt", story(300, 1)))
+        self.answers(["Where is the lamp?"])
+        model = self.other_model()
         message = self.error("ask", "Where?", "--session", "default", *model)
         self.assertIn("session rebuild", message)
         self.session("export", "default", "carried.safetensors", *self.model)
@@ -267,6 +270,72 @@ class Carrying(SessionTest):
         self.run_program("ask", "Where?", "--session", "default", *model)
         self.run_program("session", "verify", "default", "--replay", *model)
         self.assertIn("session rebuild", self.error("ask", "Where?", "--session", "default", *self.model))
+
+    def test_a_rebuild_that_was_stopped_goes_on(self):
+        self.remember(self.file("long.txt", story(30000, 3)))
+        self.answers(["Where is the lamp?"])
+        self.session("fork", "default", "whole")
+        before = self.exported()
+        model = self.other_model()
+        begun = time.monotonic()
+        self.session("rebuild", "whole", *model)
+        pause = max(0.3, (time.monotonic() - begun) / 5)
+
+        def stopped():
+            process = self.start("session", "rebuild", "default", *model)
+            said = process.stderr.readline()
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+            said += process.communicate(timeout=120)[1]
+            return process.returncode, said.decode()
+
+        code, said = stopped()
+        self.assertEqual(code, 1, said)
+        self.assertIn("it stays as it was", said)
+        self.assertEqual(self.exported(), before)
+        left = self.shown()["rebuild"]
+        self.assertEqual(left["delta"], "other.safetensors")
+        self.assertGreater(left["updates"], 0)
+        self.assertIn(f"stopped after {left['updates']} writes, of which {left['updates']} are kept", said)
+        listed = self.session("list").stdout.decode()
+        self.assertIn("a rebuild with base and other.safetensors was stopped after", listed)
+        self.assertEqual([s["name"] for s in self.report("session", "list")["sessions"]], ["default", "whole"])
+        self.session("verify")
+        self.assertIn("`mplus session rebuild 'default' --drop`", self.error("session", "rebuild", "default", *self.model))
+        for _ in range(200):
+            code, said = stopped()
+            self.assertIn("it goes on there", said)
+            if code == 0:
+                break
+        self.assertEqual(code, 0, "it never came to its end")
+        self.assertIsNone(self.shown()["rebuild"])
+        self.assertEqual(self.exported_with(model, "default"), self.exported_with(model, "whole"))
+        self.run_program("session", "verify", "default", "--replay", *model)
+
+    def exported_with(self, model, name):
+        self.model, own = model, self.model
+        try:
+            return self.exported(name)
+        finally:
+            self.model = own
+
+    def test_what_a_stopped_rebuild_left_can_be_dropped(self):
+        self.remember(self.file("long.txt", story(30000, 3)))
+        size = self.disk()
+        process = self.start("session", "rebuild", "default", *self.other_model())
+        process.stderr.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(120), 1)
+        process.communicate()
+        self.assertGreater(self.disk(), size)
+        self.assertIn("of a rebuild that was stopped are gone", self.session("rebuild", "default", "--drop").stdout.decode())
+        self.assertEqual(self.disk(), size)
+        self.assertIn("no rebuild of it was stopped", self.session("rebuild", "default", "--drop").stdout.decode())
+        self.session("verify", "default", "--replay", *self.model)
+
+    def disk(self):
+        return sum(p.stat().st_size for part in ("states", "segments") for p in (self.home / part).iterdir())
 
 
 class LastingInOneLayer(Lasting):

@@ -335,13 +335,18 @@ void add_session(CLI::App& program, Action& chosen) {
   add_task(*group, chosen, {"show", "what a session holds, source by source", show, true, false});
   add_changes(*group, chosen);
   add_copies(*group, chosen);
-  const Subcommand rebuilding =
-      add_task(*group, chosen,
-               {"rebuild",
-                "write the texts again with another delta, model or tokenizer, or with other long-term rows",
-                rebuild_session_here, true, true});
+  const Subcommand rebuilding = add_task(
+      *group, chosen,
+      {"rebuild",
+       "write the texts again with another delta, model or tokenizer, or with other long-term rows.\n"
+       "The session stays as it is until all of it is written. Stopped (Ctrl-C) or killed, the same "
+       "command goes\n"
+       "on where it was; `session list` names what it has written by then",
+       rebuild_session_here, true, true});
   add_choice(*rebuilding.command, "--memory-dtype", rebuilding.options->dtype,
              "how long-term rows are kept from now on; default: as they are", {"bf16", "int8", "int4"});
+  rebuilding.command->add_flag("--drop", rebuilding.options->drop,
+                               "remove what a rebuild that was stopped has written, and rebuild nothing");
   const Subcommand verifying =
       add_task(*group, chosen, {"verify", "is everything as it was written?", verify, false, true});
   verifying.command->add_option("NAME", verifying.options->name, "the session; default: all")->type_name("");

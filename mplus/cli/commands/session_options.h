@@ -16,7 +16,7 @@ struct SessionOptions {
   std::string dtype;  // of the memory, from now on; empty: as it is
   std::int64_t count = 1;
   bool exact = false, everywhere = false, dry_run = false, purge = false;
-  bool replay = false, no_journal = false, salvage = false, all = false, force = false;
+  bool replay = false, drop = false, no_journal = false, salvage = false, all = false, force = false;
   bool json = false;
 };
 

@@ -46,7 +46,26 @@ Json info_json(const store::SessionInfo& info) {
   json["forked_from"] = info.forked_from.empty() ? Json() : Json(info.forked_from);
   json["damage"] = info.damage.empty() ? Json() : Json(info.damage);
   json["writer"] = info.writer ? Json(*info.writer) : Json();
+  json["rebuild"] = Json();
+  if (const auto& rebuild = info.rebuild)
+    json["rebuild"] = {{"model", rebuild->target.model},
+                       {"delta", rebuild->target.delta},
+                       {"dtype", memory_type_name(rebuild->target.type)},
+                       {"updates", rebuild->updates},
+                       {"disk_bytes", rebuild->disk_bytes}};
   return json;
+}
+
+// What a rebuild has written that is under way, or was stopped.
+std::string rebuild_text(const store::SessionInfo& info) {
+  const store::RebuildLeft& left = *info.rebuild;
+  return fmt::format(
+      "a rebuild with {}{}{} {} after {} ({}); the same command goes on, `mplus session rebuild {} --drop` "
+      "removes "
+      "them\n",
+      printable(left.target.model), left.target.delta.empty() ? "" : " and ", printable(left.target.delta),
+      info.writer ? "is under way or was stopped" : "was stopped", plural(left.updates, "write"),
+      bytes_text(left.disk_bytes), printable(info.name));
 }
 
 // The first few.
@@ -74,6 +93,7 @@ std::string list_text(const std::vector<store::SessionInfo>& sessions) {
                         !info.damage.empty() ? "damaged: see `mplus session verify`"
                         : info.writer        ? fmt::format("being written by {}", printable(*info.writer))
                                              : "");
+    if (info.rebuild) text += "  " + rebuild_text(info);
   }
   return text;
 }
@@ -104,6 +124,7 @@ std::string details_text(const store::SessionDetails& details) {
           ? fmt::format("; {} to be replayed when it is opened", plural(details.events_behind_state, "event"))
           : "");
   if (info.writer) text += fmt::format("writer       {}\n", printable(*info.writer));
+  if (info.rebuild) text += "rebuild      " + rebuild_text(info);
   for (const std::string& damage : details.damage)
     text += fmt::format("damaged      {}; an older state is used\n", printable(damage));
   if (details.sources.empty()) return text + "\nNo sources yet.\n";
@@ -177,6 +198,9 @@ std::string purge_text(const store::Store::PurgeReport& report) {
   if (!report.holders.empty())
     text += fmt::format("still held by session {}: `mplus session forget` removes it there\n",
                         names_text(report.holders));
+  if (report.rebuild)
+    text += fmt::format("{} of a rebuild that was stopped went with them\n",
+                        plural(report.rebuild->updates, "write"));
   return text + leftover_text(report.left);
 }
 

@@ -59,6 +59,7 @@ void add_state(Store& store, const StateRow& state, SessionDetails& details,
 SessionDetails session_details(Store& store, const std::string& name) {
   SessionDetails details;
   details.info = store.get(name);
+  details.info.rebuild = store.rebuild_left(details.info.id);
   const std::int64_t session = details.info.id;
   Database& database = store.database();
   Statement row = database.prepare(

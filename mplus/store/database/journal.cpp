@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <span>
 
 #include "mplus/core/error.h"
 #include "mplus/io/text/hash.h"
@@ -105,6 +106,17 @@ std::int64_t Journal::append(StoredEvent event) {
   const auto before = last();
   event.number = before ? before->number + 1 : 0;
   event.at = now_after(before && before->damage.empty() ? before->at : 0);
+  insert(event);
+  return event.number;
+}
+
+void Journal::put(StoredEvent event) {
+  event.source.reset();
+  event.answer.reset();
+  insert(event);
+}
+
+void Journal::insert(const StoredEvent& event) {
   Statement insert = database_->prepare(
       fmt::format("INSERT INTO events (session, {}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", kColumns));
   insert.bind(session_)
@@ -127,7 +139,6 @@ std::int64_t Journal::append(StoredEvent event) {
   }
   insert.bind(event.details).bind(std::int64_t{0}).run();
   seal(event.number);
-  return event.number;
 }
 
 void Journal::copy_events(std::int64_t from_session) {
@@ -293,6 +304,15 @@ std::optional<StoredEvent> Journal::last() const {
 std::int64_t Journal::checksum(std::int64_t number) const {
   Statement row = database_->prepare("SELECT checksum FROM events WHERE session = ? AND number = ?");
   return row.bind(session_).bind(number).step() ? row.integer(0) : 0;
+}
+
+std::string Journal::fingerprint(std::int64_t last) const {
+  std::vector<std::int64_t> sums;
+  Statement row = database_->prepare(
+      "SELECT number, checksum FROM events WHERE session = ? AND number <= ? ORDER BY number");
+  row.bind(session_).bind(last);
+  while (row.step()) sums.insert(sums.end(), {row.integer(0), row.integer(1)});
+  return fmt::format("{:016x}", io::xxh3(std::as_bytes(std::span(sums))));
 }
 
 void Journal::give_up_event(std::int64_t number) {

@@ -78,6 +78,8 @@ class Journal {
 
   // Adds an event behind the last one and returns its number.
   std::int64_t append(StoredEvent event);
+  // An event under the number that it has, without its sources: they stay those of the session it is of.
+  void put(StoredEvent event);
   // All that happened to another session happened to this one: a fork.
   void copy_events(std::int64_t from_session);
   // More of the document of the last event was taken in.
@@ -101,6 +103,7 @@ class Journal {
   std::vector<StoredEvent> events(std::int64_t after = -1) const;
   std::optional<StoredEvent> last() const;
   std::int64_t checksum(std::int64_t number) const;  // of an event's row, as it stands there
+  std::string fingerprint(std::int64_t last) const;  // of all rows up to that one, as they stand there
 
   std::int64_t add_source(const StoredSource& source);
   StoredSource source(std::int64_t id) const;  // with its text, if that is not lost
@@ -112,6 +115,7 @@ class Journal {
 
  private:
   StoredEvent read(Statement& row) const;
+  void insert(const StoredEvent& event);
   void seal(std::int64_t number);  // the row's checksum, after a change that is meant
   void seal_source(std::int64_t id);
   void require_changed(std::int64_t number) const;

@@ -18,7 +18,8 @@ constexpr const char* kVersion1 = R"sql(
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: it names files
   name TEXT NOT NULL UNIQUE,
-  ready INTEGER NOT NULL,                -- 0 while a session is being made: not shown, removed if left behind
+  ready INTEGER NOT NULL,                -- 0 while it is being made: not shown, removed if left behind; 1 then;
+                                         -- 2 what a rebuild has written (store_rebuild.cpp): not shown
   created_at INTEGER NOT NULL,           -- milliseconds since 1970
   shape_id TEXT NOT NULL,
   weights_id TEXT NOT NULL,
