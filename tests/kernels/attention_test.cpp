@@ -84,10 +84,10 @@ double bound_of(const Operands& o, double largest_score, std::int64_t seen) {
   return kEpsilon * (2.0 * (e + 4.0) * largest_score + 2.0 * static_cast<double>(seen) + 16.0);
 }
 
-// Tiles multiply queries and keys as two terms of bf16, without the product of the low ones: a score errs by
-// 2^-16 of Σ|terms| more. A weight and a value are one term each, which errs by half a step.
+// Tiles multiply factors of two terms of bf16 each, without the product of the low ones: 2^-16 of every
+// product more, of a score's Σ|terms| and of a mean's.
 double tile_error(double largest_score, double mean_size) {
-  return 2.0 * 0x1p-16 * largest_score + 2.0 * 0x1p-9 * mean_size;
+  return 0x1p-16 * (2.0 * largest_score + mean_size);
 }
 
 void check(Queue& queue, const Operands& o) {

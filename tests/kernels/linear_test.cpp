@@ -34,10 +34,12 @@ double rounding_error(double largest, double most) {
   return step < 0x1p-120 ? largest : step * (0.5 + most * 4.0 * kEpsilon);
 }
 
-// How products are made: in f32, of activations as integers, or of both factors rounded: to bf16, or to
-// integers of 14 bits (64 columns of x) and of 13 (weights of an output).
-enum class Path { f32, i8, bf16, i16 };
-constexpr double kBf16 = 0x1p-8;        // half a step of x and of w, relative to their product
+// How products are made: in f32, of activations as integers, or of both factors rounded: to bf16, to two
+// terms of bf16, or to integers of 14 bits (64 columns of x) and of 13 (weights of an output).
+enum class Path { f32, i8, bf16, terms, i16 };
+constexpr double kBf16 = 0x1p-8;  // half a step of x and of w, relative to their product
+constexpr double kTerms =
+    0x1p-16;  // half a step of both, and the product of the low terms, which is left out
 constexpr double kSmallest = 0x1p-125;  // what is smaller may count as zero there
 constexpr std::int64_t kScaled = 64;
 constexpr double kMostX = 8191, kMostWeight = 4095;
@@ -45,15 +47,17 @@ constexpr double kMostX = 8191, kMostWeight = 4095;
 Path path_of(const Queue& queue, DType dtype, std::int64_t inputs, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(dtype, inputs)) return Path::f32;
   if (rows == Rows::few || table().batched_rounded == nullptr) return Path::i8;
-  return isa_name().starts_with("neon") || isa_name() == "avx512amx" ? Path::bf16 : Path::i16;
+  if (isa_name() == "avx512amx") return Path::terms;
+  return isa_name().starts_with("neon") ? Path::bf16 : Path::i16;
 }
 
 std::vector<double> activation_errors(const float* x, std::int64_t inputs, Path path) {
   std::vector<double> errors(static_cast<std::size_t>(inputs));
   if (path == Path::f32) return errors;
-  if (path == Path::bf16) {
+  if (path == Path::bf16 || path == Path::terms) {
+    const double step = path == Path::bf16 ? kBf16 : kTerms;
     for (std::size_t i = 0; i < errors.size(); ++i)
-      errors[i] = kBf16 * std::abs(static_cast<double>(x[i])) + kSmallest;
+      errors[i] = step * std::abs(static_cast<double>(x[i])) + kSmallest;
     return errors;
   }
   const std::int64_t block = path == Path::i16 ? kScaled : 32;

@@ -59,4 +59,47 @@ MPLUS_INLINE I bf16_pair(F low, F high) {
 // Thirty-two floats as bf16, in order.
 MPLUS_INLINE I bf16_row(F first, F second) { return reinterpret_cast<I>(_mm512_cvtne2ps_pbh(second, first)); }
 
+// Floats as two terms of bf16, which leave 2^-17 of them.
+struct Terms {
+  I high, low;  // of bf16
+};
+
+MPLUS_INLINE F bf16_low_float(I pair) { return as_float(pair << 16); }
+MPLUS_INLINE F bf16_high_float(I pair) { return as_float(pair & static_cast<std::int32_t>(0xffff0000u)); }
+MPLUS_INLINE F bf16_floats(I row, int half) {
+  const __m256i words = half == 0 ? _mm512_castsi512_si256(raw(row)) : _mm512_extracti64x4_epi64(raw(row), 1);
+  return as_float(ints(_mm512_cvtepu16_epi32(words)) << 16);
+}
+// Neighbouring columns of a row, in order, and of lanes, in pairs.
+MPLUS_INLINE Terms row_terms(F first, F second) {
+  const I high = bf16_row(first, second);
+  return {high, bf16_row(first - bf16_floats(high, 0), second - bf16_floats(high, 1))};
+}
+MPLUS_INLINE Terms pair_terms(F first, F second) {
+  const I high = bf16_pair(first, second);
+  return {high, bf16_pair(first - bf16_low_float(high), second - bf16_high_float(high))};
+}
+
+// Tiles 0 … 3 += two tiles of one factor by two of the other, both in two terms: a(term, i), b(term, i).
+template <class A, class B>
+MPLUS_INLINE void add_products(const A& a, const B& b) {
+  const auto multiply = [] {
+    tile_multiply<0, 4, 6>();
+    tile_multiply<1, 4, 7>();
+    tile_multiply<2, 5, 6>();
+    tile_multiply<3, 5, 7>();
+  };
+  tile_load<4>(a(0, 0));
+  tile_load<5>(a(0, 1));
+  tile_load<6>(b(1, 0));
+  tile_load<7>(b(1, 1));
+  multiply();
+  tile_load<6>(b(0, 0));
+  tile_load<7>(b(0, 1));
+  multiply();
+  tile_load<4>(a(1, 0));
+  tile_load<5>(a(1, 1));
+  multiply();
+}
+
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -23,9 +23,9 @@ static_assert(kQueries == 2 * kTileDim && kKeys % kTilePairs == 0);
 constexpr std::int64_t kKeyStep = kTilePairs;  // keys whose weighted values a product of tiles sums up
 constexpr std::int64_t kFewestPairs = 16;      // fewer are not worth arranging a cache for
 
-// A block of kKeys rows: high terms of the keys, low ones, values. A tile of keys is 16 keys by 32 of e, one
-// of values 16 of e by 32 keys.
-constexpr std::int64_t block_bytes_of(std::int64_t e) { return 3 * kKeys * e * 2; }
+// A block of kKeys rows: high terms of the keys, low ones, the same of the values. A tile of keys is 16 keys
+// by 32 of e, one of values 16 of e by 32 keys.
+constexpr std::int64_t block_bytes_of(std::int64_t e) { return 4 * kKeys * e * 2; }
 std::int64_t blocks_of(const AttendJob& job) { return (job.rows + kKeys - 1) / kKeys; }
 
 struct Block {
@@ -35,32 +35,12 @@ struct Block {
   std::byte* key_tile(int term, std::int64_t tile, std::int64_t step) const {
     return keys + ((term * kKeys / kTileDim + tile) * (e / kTilePairs) + step) * kTileBytes;
   }
-  std::byte* value_tile(std::int64_t step, std::int64_t tile) const {
-    return keys + 2 * kKeys * e * 2 + (step * (e / kTileDim) + tile) * kTileBytes;
+  std::byte* value_tile(int term, std::int64_t step, std::int64_t tile) const {
+    return keys + (2 + term) * kKeys * e * 2 + (step * (e / kTileDim) + tile) * kTileBytes;
   }
 };
 Block block_of(const AttendJob& job, std::int64_t group, std::int64_t block) {
   return {job.tiles + (group * blocks_of(job) + block) * block_bytes_of(job.head_size), job.head_size};
-}
-
-struct Terms {
-  I high, low;  // of bf16
-};
-
-MPLUS_INLINE F bf16_low_float(I pair) { return as_float(pair << 16); }
-MPLUS_INLINE F bf16_high_float(I pair) { return as_float(pair & static_cast<std::int32_t>(0xffff0000u)); }
-MPLUS_INLINE F bf16_floats(I row, int half) {
-  const __m256i words = half == 0 ? _mm512_castsi512_si256(raw(row)) : _mm512_extracti64x4_epi64(raw(row), 1);
-  return as_float(ints(_mm512_cvtepu16_epi32(words)) << 16);
-}
-// Neighbouring columns of a row, in order, and of lanes, in pairs.
-MPLUS_INLINE Terms row_terms(F first, F second) {
-  const I high = bf16_row(first, second);
-  return {high, bf16_row(first - bf16_floats(high, 0), second - bf16_floats(high, 1))};
-}
-MPLUS_INLINE Terms pair_terms(F first, F second) {
-  const I high = bf16_pair(first, second);
-  return {high, bf16_pair(first - bf16_low_float(high), second - bf16_high_float(high))};
 }
 
 // Sixteen rows of sixteen words each become columns.
@@ -111,14 +91,18 @@ void arrange_keys(const Block& to, const CacheRows& from, std::int64_t j0) {
 void arrange_values(const Block& to, const CacheRows& from, std::int64_t j0) {
   for (std::int64_t step = 0; step < kKeys / kKeyStep; ++step)
     for (std::int64_t tile = 0; tile < from.e / kTileDim; ++tile) {
-      I pairs[16];
+      I pairs[2][16];
       MPLUS_UNROLL for (int k = 0; k < 16; ++k) {
-        const std::int64_t j = j0 + step * kKeyStep + 2 * k;
-        pairs[k] = bf16_pair(from.vector(j, tile * kTileDim), from.vector(j + 1, tile * kTileDim));
+        const std::int64_t j = j0 + step * kKeyStep + 2 * k, i = tile * kTileDim;
+        const Terms terms = pair_terms(from.vector(j, i), from.vector(j + 1, i));
+        pairs[0][k] = terms.high;
+        pairs[1][k] = terms.low;
       }
-      transpose(pairs);
-      MPLUS_UNROLL for (int i = 0; i < 16; ++i) {
-        store_bits(to.value_tile(step, tile) + i * kVectorBytes, pairs[i]);
+      for (int term = 0; term < 2; ++term) {
+        transpose(pairs[term]);
+        MPLUS_UNROLL for (int i = 0; i < 16; ++i) {
+          store_bits(to.value_tile(term, step, tile) + i * kVectorBytes, pairs[term][i]);
+        }
       }
     }
 }
@@ -127,7 +111,7 @@ struct Panel : PanelPairs {
   std::byte* q;        // [term, lanes' vector, step of e] tiles of pairs of columns
   float* out;          // [e, lanes]
   float* scores;       // [kKeys, lanes]
-  std::byte* weights;  // [step of keys, lanes' vector] tiles of pairs of keys
+  std::byte* weights;  // [term, step of keys, lanes' vector] tiles of pairs of keys
   I limits[kVectors];  // cache rows that a lane sees
   F maxima[kVectors];
   F sums[kVectors];
@@ -135,8 +119,8 @@ struct Panel : PanelPairs {
   std::byte* q_tile(int term, int vector, std::int64_t step) const {
     return q + ((term * kVectors + vector) * (job.head_size / kTilePairs) + step) * kTileBytes;
   }
-  std::byte* weight_tile(std::int64_t step, int vector) const {
-    return weights + (step * kVectors + vector) * kTileBytes;
+  std::byte* weight_tile(int term, std::int64_t step, int vector) const {
+    return weights + ((term * (kKeys / kKeyStep) + step) * kVectors + vector) * kTileBytes;
   }
 };
 
@@ -162,39 +146,32 @@ void load_queries(Panel& p) {
   for (std::int64_t i = 0; i < e * kQueries; i += kLanes) store(p.out + i, F{});
 }
 
-// Of the first `keys` rows of a block: high terms by low, by high, and low by high.
+// Tiles 0 … 3 as 32 rows of kQueries floats.
+constexpr std::int64_t kRowBytes = kQueries * 4;
+MPLUS_INLINE void load_sums(const float* from) {
+  tile_load<0>(from, kRowBytes);
+  tile_load<1>(from + kTileDim, kRowBytes);
+  tile_load<2>(from + kTileDim * kQueries, kRowBytes);
+  tile_load<3>(from + kTileDim * kQueries + kTileDim, kRowBytes);
+}
+MPLUS_INLINE void store_sums(float* to) {
+  tile_store<0>(to, kRowBytes);
+  tile_store<1>(to + kTileDim, kRowBytes);
+  tile_store<2>(to + kTileDim * kQueries, kRowBytes);
+  tile_store<3>(to + kTileDim * kQueries + kTileDim, kRowBytes);
+}
+
+// Of the first `keys` rows of a block.
 void score_block(const Panel& p, const Block& block, std::int64_t keys) {
-  constexpr std::int64_t kRowBytes = kQueries * 4;
   for (std::int64_t j = 0; j < keys; j += 2 * kTileDim) {
-    const std::int64_t tile = j / kTileDim;
     tile_zero<0>();
     tile_zero<1>();
     tile_zero<2>();
     tile_zero<3>();
-    const auto multiply = [] {
-      tile_multiply<0, 4, 6>();
-      tile_multiply<1, 4, 7>();
-      tile_multiply<2, 5, 6>();
-      tile_multiply<3, 5, 7>();
-    };
-    for (std::int64_t step = 0; step < p.job.head_size / kTilePairs; ++step) {
-      tile_load<4>(block.key_tile(0, tile, step));
-      tile_load<5>(block.key_tile(0, tile + 1, step));
-      tile_load<6>(p.q_tile(1, 0, step));
-      tile_load<7>(p.q_tile(1, 1, step));
-      multiply();
-      tile_load<6>(p.q_tile(0, 0, step));
-      tile_load<7>(p.q_tile(0, 1, step));
-      multiply();
-      tile_load<4>(block.key_tile(1, tile, step));
-      tile_load<5>(block.key_tile(1, tile + 1, step));
-      multiply();
-    }
-    float* to = p.scores + j * kQueries;
-    tile_store<0>(to, kRowBytes);
-    tile_store<1>(to + kTileDim, kRowBytes);
-    tile_store<2>(to + kTileDim * kQueries, kRowBytes);
-    tile_store<3>(to + kTileDim * kQueries + kTileDim, kRowBytes);
+    for (std::int64_t step = 0; step < p.job.head_size / kTilePairs; ++step)
+      add_products([&](int term, int i) { return block.key_tile(term, j / kTileDim + i, step); },
+                   [&](int term, int n) { return p.q_tile(term, n, step); });
+    store_sums(p.scores + j * kQueries);
   }
 }
 
@@ -204,7 +181,10 @@ MPLUS_INLINE F weigh(const Panel& p, int n, std::int64_t keys, F maximum, F tota
   const float* at = p.scores + n * kLanes;
   for (std::int64_t j = 0; j < keys; j += 2, at += 2 * kQueries) {
     const F a = exp_of(load(at) - maximum), b = exp_of(load(at + kQueries) - maximum);
-    store_bits(p.weight_tile(j / kKeyStep, n) + j % kKeyStep / 2 * kVectorBytes, bf16_pair(a, b));
+    const Terms terms = pair_terms(a, b);
+    const std::int64_t row = j % kKeyStep / 2 * kVectorBytes;
+    store_bits(p.weight_tile(0, j / kKeyStep, n) + row, terms.high);
+    store_bits(p.weight_tile(1, j / kKeyStep, n) + row, terms.low);
     total = total + a + b;
   }
   return total;
@@ -246,27 +226,13 @@ void soften(Panel& p, std::int64_t j0, std::int64_t keys) {
 }
 
 void add_values(const Panel& p, const Block& block, std::int64_t keys) {
-  constexpr std::int64_t kRowBytes = kQueries * 4;
   for (std::int64_t tile = 0; tile < p.job.head_size / kTileDim; tile += 2) {
     float* out = p.out + tile * kTileDim * kQueries;
-    tile_load<0>(out, kRowBytes);
-    tile_load<1>(out + kTileDim, kRowBytes);
-    tile_load<2>(out + kTileDim * kQueries, kRowBytes);
-    tile_load<3>(out + kTileDim * kQueries + kTileDim, kRowBytes);
-    for (std::int64_t step = 0; step < keys / kKeyStep; ++step) {
-      tile_load<4>(block.value_tile(step, tile));
-      tile_load<5>(block.value_tile(step, tile + 1));
-      tile_load<6>(p.weight_tile(step, 0));
-      tile_load<7>(p.weight_tile(step, 1));
-      tile_multiply<0, 4, 6>();
-      tile_multiply<1, 4, 7>();
-      tile_multiply<2, 5, 6>();
-      tile_multiply<3, 5, 7>();
-    }
-    tile_store<0>(out, kRowBytes);
-    tile_store<1>(out + kTileDim, kRowBytes);
-    tile_store<2>(out + kTileDim * kQueries, kRowBytes);
-    tile_store<3>(out + kTileDim * kQueries + kTileDim, kRowBytes);
+    load_sums(out);
+    for (std::int64_t step = 0; step < keys / kKeyStep; ++step)
+      add_products([&](int term, int i) { return block.value_tile(term, step, tile + i); },
+                   [&](int term, int n) { return p.weight_tile(term, step, n); });
+    store_sums(out);
   }
 }
 
@@ -301,7 +267,8 @@ void arrange_attention(const AttendJob& job, std::int64_t group, std::int64_t bl
 }
 
 std::size_t attend_tiles_scratch(std::int64_t e) {
-  return static_cast<std::size_t>(2 * kQueries * e * 2 + (e + kKeys) * kQueries * 4 + kKeys * kQueries * 2);
+  return static_cast<std::size_t>(2 * kQueries * e * 2 + (e + kKeys) * kQueries * 4 +
+                                  2 * kKeys * kQueries * 2);
 }
 
 void attend_tiles(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch) {
