@@ -2,6 +2,7 @@
 import ctypes
 import ctypes.util
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -126,13 +127,24 @@ class Lasting(SessionTest):
         self.assertEqual((self.shown()["dtype"], self.shown()["capacity"]), ("F32", 99))
         self.remember(self.folder / "b.txt")
 
+    def row_bytes(self, segment):
+        """What a row of a layer takes in long-term memory, its birth there included."""
+        tensors, _ = read_safetensors(segment)
+        return sum(len(tensors[f"0.{column}"][2]) for column in ("k", "v", "key")) / tensors["0.k"][1][0] + 8
+
     def test_small_rows(self):
         """Long-term rows in few bits: begun so, made so by a rebuild, or in a converted file."""
         text = self.file("a.txt", story(900, 1))
         sizes = {}
         for name in ("bf16", "int8", "int4"):
-            self.remember(text, "--session", name, "--memory-dtype", name)
+            before = set(self.home.glob("segments/*"))
+            said = self.remember(text, "--session", name, "--memory-dtype", name).stderr.decode()
             shown = self.report("session", "show", name)
+            rows = shown["updates"] * tiny_model.K * tiny_model.LAYERS
+            segment = (set(self.home.glob("segments/*")) - before).pop()
+            number, unit = re.search(r"about ([0-9.]+) (\w+) of memory", said).groups()
+            told = float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[unit]
+            self.assertAlmostEqual(told / rows, self.row_bytes(segment), delta=1, msg="what it said beforehand")
             self.assertEqual(shown["dtype"], "BF16" if name == "bf16" else f"BF16/{name}")
             sizes[name] = shown["disk_bytes"]
             self.report("ask", "Where?", "--session", name, *self.model)
