@@ -4,8 +4,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
+import time
+import urllib.request
 
 from program import PROGRAM, ROOT, TIMEOUT, main, story
 from test_eval import questions
@@ -130,6 +133,48 @@ class Output(SessionTest):
                             self.assertNotIn(b"mplus: ", done.stderr, "a reader that has read enough is no failure to speak of")
                         elif lost:
                             self.assertIn(b"mplus: standard output: cannot write", done.stderr)
+
+    def started(self, stream, trouble, *arguments):
+        through, target = trouble_for(stream, trouble)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | ({} if target is None else {stream: target})
+        try:
+            process = subprocess.Popen([*through, PROGRAM, *map(str, arguments)], stdin=subprocess.PIPE, cwd=self.folder,
+                                       env=self.environment, **streams)
+        finally:
+            if target is not None:
+                os.close(target)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_server_goes_on(self):
+        for stream in STREAMS:
+            for trouble in TROUBLES:
+                with self.subTest(stream=stream, trouble=trouble), socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    port = free.getsockname()[1]
+                    free.close()
+                    process = self.started(stream, trouble, "serve", "--port", port, *self.model)
+                    until = time.monotonic() + TIMEOUT
+                    answered = None
+                    while answered is None and process.poll() is None and time.monotonic() < until:
+                        try:
+                            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=TIMEOUT) as reply:
+                                answered = reply.status
+                        except OSError:  # it does not listen yet
+                            time.sleep(0.05)
+                    process.terminate()
+                    said = b"".join(part or b"" for part in process.communicate(timeout=TIMEOUT))
+                    self.assertEqual((answered, process.returncode), (200, 1 if stream == "stdout" else 0), said)
+
+    def test_an_assistant_that_has_gone(self):
+        request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n"
+        for stream in STREAMS:
+            for trouble in TROUBLES:
+                with self.subTest(stream=stream, trouble=trouble):
+                    process = self.started(stream, trouble, "mcp", *self.model)
+                    said = b"".join(part or b"" for part in process.communicate(request.encode(), timeout=TIMEOUT))
+                    self.assertEqual(process.returncode, 1 if stream == "stdout" else 0, said)
+                    self.assertNotIn(b"terminate called", said)
 
     def test_a_closed_stream_is_not_lent_to_a_file(self):
         """The next file that is opened would get the number of the closed stream, and then what is printed."""

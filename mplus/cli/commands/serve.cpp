@@ -162,7 +162,14 @@ int run_server(ServeOptions options) {
   serve::Server running(*engine, store, server);
   const std::string host =
       server.http.host.find(':') == std::string::npos ? server.http.host : "[" + server.http.host + "]";
-  put(fmt::format("listening on {}://{}:{}\n", server.http.tls ? "https" : "http", host, running.port()));
+  // What a server is for is not said on its standard output, so it goes on without one.
+  int code = kGood;
+  try {
+    put(fmt::format("listening on {}://{}:{}\n", server.http.tls ? "https" : "http", host, running.port()));
+  } catch (const OutputLost& lost) {
+    code = kFailed;
+    note("mplus: {}; port {} is served all the same\n", lost.what(), running.port());
+  }
   const Interrupt interrupt;
   std::jthread watching([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && !interrupt.requested())
@@ -170,7 +177,7 @@ int run_server(ServeOptions options) {
     running.stop();
   });
   running.run();
-  return kGood;
+  return code;
 }
 
 int run_for_assistant(ServeOptions options) {
@@ -179,6 +186,7 @@ int run_for_assistant(ServeOptions options) {
   const auto engine = open_engine(options.model, {}, true);
   store::Store store = open_store();
   std::mutex writing;
+  bool heard = true;
   serve::run_mcp(
       *engine, store, options.server,
       []() -> std::optional<std::string> {
@@ -190,9 +198,10 @@ int run_for_assistant(ServeOptions options) {
         try {
           put(line + "\n");
         } catch (const OutputLost&) {  // the assistant has gone; so will its lines
+          heard = false;
         }
       });
-  return kGood;
+  return heard ? kGood : kFailed;
 }
 
 }  // namespace
