@@ -48,8 +48,8 @@ class DamageTest : public TextStoreTest {
     for (const fs::path& folder : {original_, copy_}) fs::remove_all(folder, ignored);
   }
 
-  // Documents short and long, one undone, one forgotten, a conversation, a fork; some of it in the log alone,
-  // as a process leaves it that was killed.
+  // Documents short and long, one undone, one forgotten, a conversation, a fork, of which a rebuild was
+  // stopped; some of it in the log alone, as a process leaves it that was killed.
   void write_store() {
     const fs::path live = original_.string() + "_live";
     {
@@ -64,6 +64,10 @@ class DamageTest : public TextStoreTest {
       session.say("Where is the lamp?", tokens(4));
       session.close();
       store.fork("notes", "copy");
+      StoredOptions stopping{.state_every = 2};
+      stopping.rebuild_progress = [](std::int64_t writes) { return writes < 2; };
+      EXPECT_THROW(rebuild_session(store, words_, "copy", stopping), Error);
+      EXPECT_TRUE(store.look_at("copy").rebuild);
       store.wipe_log();
       session.remember({.source = "short.txt", .text = "The key is under the stone."});
       session.flush();
