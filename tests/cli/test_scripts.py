@@ -63,7 +63,7 @@ class Scripts(ProgramTest):
 
     def test_libtorch_from_a_folder_that_pip_was_told_of(self):
         self.wheel(TORCH, {"torch/lib/libc10.so": "not the library"})
-        self.environment["PIP_FIND_LINKS"] = str(self.folder / "links")
+        self.environment["PIP_FIND_LINKS"] = (self.folder / "links").as_uri()  # pip splits paths at blanks
         said = self.script("fetch_torch.sh", expect=1).stderr
         self.assertIn("not the wheel that was meant", said)
         self.assertEqual(list(self.home.iterdir()), [])
