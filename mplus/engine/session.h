@@ -218,7 +218,7 @@ class Session {
 
   // Puts tokens that will be read behind the window, writing what no longer fits.
   Steps<> append_prompt(std::vector<WindowToken> tokens, Stopping stopping = {});
-  std::vector<WindowToken> message_tokens(const io::ChatTemplate::Part& part, Speaker speaker,
+  std::vector<WindowToken> message_tokens(const io::ChatTemplate::MessageIds& part, Speaker speaker,
                                           std::string_view text);  // of a new source
 
   // Updates that forgetting changes, with the text that stays in each.

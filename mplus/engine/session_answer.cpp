@@ -53,7 +53,7 @@ Answer Session::say(std::string_view message, const GenerateOptions& options) {
 void Session::set_system_message(std::string_view text) {
   if (!engine_->chat_template()) fail(ErrorCode::unsupported, "this model's files name no chat template");
   if (turns_ > 0) fail(ErrorCode::invalid_argument, "a system message comes before the first turn");
-  const io::ChatTemplate::Part part = engine_->chat_template()->message(io::Role::system, text);
+  const io::ChatTemplate::MessageIds part = engine_->chat_template()->message(io::Role::system, text);
   const Change change(*this);
   StepsUnderWay<void> appending(append_prompt(message_tokens(part, Speaker::system, text)));
   run_alone(engine_->runner(), appending);
@@ -63,7 +63,7 @@ void Session::set_system_message(std::string_view text) {
                  .byte_end = static_cast<std::int64_t>(text.size())});
 }
 
-std::vector<WindowToken> Session::message_tokens(const io::ChatTemplate::Part& part, Speaker speaker,
+std::vector<WindowToken> Session::message_tokens(const io::ChatTemplate::MessageIds& part, Speaker speaker,
                                                  std::string_view text) {
   const std::int64_t source = record_.add_source({"conversation", speaker, std::string(text)});
   std::vector<WindowToken> tokens = tokens_of(part.ids, source);
@@ -107,7 +107,7 @@ Steps<Answer> Session::turn(std::string_view message, const GenerateOptions& opt
   const io::ChatTemplate& chat = *engine_->chat_template();
   const Stopping stopping{OnStop::fail, options.cancel.flag};
   co_await begin_conversation();
-  const io::ChatTemplate::Part part = chat.message(io::Role::user, message);
+  const io::ChatTemplate::MessageIds part = chat.message(io::Role::user, message);
   co_await append_prompt(message_tokens(part, Speaker::user, message), stopping);
   // The newest message asks, without its template's tokens.
   const auto from_end_begin = static_cast<std::int64_t>(part.ids.size() - part.text_begin);

@@ -123,7 +123,7 @@ void prepare_cache(Workspace& w, const Activations& a, const Share& s, std::int6
   if (!item.cache->assembled()) assemble(w, item, l, queries, adapter);
 }
 
-// Whether queries have to be known to be finite before they are turned: somebody asks with them, or the
+// Whether queries have to be known to be finite before they are rotated: somebody asks with them, or the
 // processor, which is told at once.
 bool looks_ahead(Workspace& w, std::span<const Share> shares) {
   return w.queue().device().is_cpu() ||

@@ -60,7 +60,7 @@ struct ReadItem {
   StopFlag stop = nullptr;  // before every layer; throws cancelled, and the window is as it was
   // Not null: only asks, and its scouts' states come here. Nothing is recalled, no logits come, memory and
   // window stay as they are; the cache afterwards holds short-term and window rows for the read that follows,
-  // which need not be turned again. So it costs less than the read itself.
+  // which need not be rotated again. So it costs less than the read itself.
   ScoutStates* scout = nullptr;
 };
 

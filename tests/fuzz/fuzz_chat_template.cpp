@@ -26,7 +26,7 @@ Tokenizer tokenizer_with(std::initializer_list<const char*> specials) {
 
 // What people say cannot end itself or speak as someone else: no special token stands in it.
 void check_message(const ChatTemplate& chat, const Tokenizer& tokenizer, Role role, std::string_view text) {
-  const ChatTemplate::Part part = chat.message(role, text);
+  const ChatTemplate::MessageIds part = chat.message(role, text);
   MPLUS_CHECK(part.text_begin <= part.text_end && part.text_end <= part.ids.size(), "{} to {} of {}",
               part.text_begin, part.text_end, part.ids.size());
   const auto own = std::span(part.ids).subspan(part.text_begin, part.text_end - part.text_begin);

@@ -72,7 +72,7 @@ class ScoresTest : public testing::TestWithParam<Device> {
 
 INSTANTIATE_TEST_SUITE_P(Backend, ScoresTest, testing::ValuesIn(test::devices()), test::device_name);
 
-struct Part {
+struct StorePart {
   std::vector<float> scores;
   std::vector<std::int64_t> births;
   std::int64_t first = 0, oldest_birth = kNoBirth, oldest_number = 0;
@@ -85,8 +85,8 @@ struct Part {
 };
 
 // Rows of few chunks and of chunks that nobody asks for; some are gone, some score alike, some not at all.
-Part random_part(Random& random, std::int64_t n, std::int64_t births) {
-  Part part;
+StorePart random_part(Random& random, std::int64_t n, std::int64_t births) {
+  StorePart part;
   part.first = static_cast<std::int64_t>(random.bits() % 50);
   for (std::int64_t r = 0; r < n; ++r) {
     part.births.push_back(static_cast<std::int64_t>(random.bits() % index(births + 20)) - 10);
@@ -106,14 +106,14 @@ TEST_P(ScoresTest, ChunksAreSumsOfTheirBestRows) {
   for (const std::int64_t top : {0, 1, 3, 100})
     for (const std::int64_t chunks : {0, 1, 7, 40}) {
       const ChunkRule rule{.K = 6, .chunks = chunks, .top = top};
-      std::vector<std::vector<Part>> parts(3);
+      std::vector<std::vector<StorePart>> parts(3);
       std::vector<std::vector<ScorePart>> placed(3);
       std::vector<ChunkSums> layers;
       for (std::size_t l = 0; l < parts.size(); ++l) {
         for (const std::int64_t n : {0, 1, 33, 700})
           if (l != 1 || n > 0) parts[l].push_back(random_part(random, n, rule.K * chunks));
         if (l == 2) parts[l].clear();
-        for (const Part& part : parts[l])
+        for (const StorePart& part : parts[l])
           placed[l].push_back({put(part.scores, DType::f32), put(part.births, DType::i64), part.first,
                                part.oldest_birth, part.oldest_number});
         layers.push_back({placed[l], room(DType::i64, {chunks}), room(DType::i64, {chunks + 1})});
@@ -123,7 +123,7 @@ TEST_P(ScoresTest, ChunksAreSumsOfTheirBestRows) {
         std::vector<std::vector<std::int64_t>> units(index(chunks) + 1);
         for (std::size_t p = 0; p < parts[l].size(); ++p) {
           const std::vector<float> marked = back<float>(placed[l][p].scores);
-          const Part& part = parts[l][p];
+          const StorePart& part = parts[l][p];
           for (std::size_t r = 0; r < part.scores.size(); ++r) {
             ASSERT_EQ(std::isnan(marked[r]), !part.is_there(r)) << "row " << r;
             if (!part.is_there(r)) continue;

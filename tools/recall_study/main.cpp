@@ -72,8 +72,8 @@ class Outcomes {
     output_.open(file, std::ios::app);
   }
 
-  enum class Kind { place, answer };
-  bool known(const Passage& passage, const std::string& rule, Kind kind) const {
+  enum class OutcomeKind { place, answer };
+  bool known(const Passage& passage, const std::string& rule, OutcomeKind kind) const {
     return known_.contains({passage.set, rule, passage.id, kind});
   }
 
@@ -106,10 +106,10 @@ class Outcomes {
   void take(const io::Json& outcome) {
     const auto text = [&](const char* field) { return outcome.at(field).get<std::string>(); };
     const std::string id = text("id");
-    const Kind kind = outcome.contains("rank") ? Kind::place : Kind::answer;
+    const OutcomeKind kind = outcome.contains("rank") ? OutcomeKind::place : OutcomeKind::answer;
     if (!known_.insert({text("set"), text("rule"), id, kind}).second) return;
     Result& r = results_[{text("set"), text("rule")}];
-    if (kind == Kind::place) {
+    if (kind == OutcomeKind::place) {
       const auto rank = outcome.at("rank").get<std::int64_t>();
       r.first.add(id, rank == 1);
       r.two.add(id, rank <= 2);
@@ -121,7 +121,7 @@ class Outcomes {
     }
   }
 
-  std::set<std::tuple<std::string, std::string, std::string, Kind>> known_;  // set, rule, id
+  std::set<std::tuple<std::string, std::string, std::string, OutcomeKind>> known_;  // set, rule, id
   Results results_;
   std::ofstream output_;
 };
@@ -144,7 +144,7 @@ class Study {
   // The right chunk's place among all, by vote, by words and by both: one scout pass a question.
   void place(const std::vector<Passage>& stream) {
     for_questions(stream, "placed", [&](const Passage& passage, std::int64_t chunk) {
-      if (outcomes_.known(passage, "hybrid", Outcomes::Kind::place)) return;
+      if (outcomes_.known(passage, "hybrid", Outcomes::OutcomeKind::place)) return;
       const memory::Votes votes = votes_on(passage);
       index_.follow(session_.record());
       const auto scores = index_.query(passage.question);
@@ -226,7 +226,7 @@ class Study {
   }
 
   void answer_one(const Passage& passage, std::int64_t chunk, const Rule& rule) {
-    if (outcomes_.known(passage, rule.name, Outcomes::Kind::answer)) return;
+    if (outcomes_.known(passage, rule.name, Outcomes::OutcomeKind::answer)) return;
     engine::GenerateOptions how;
     how.max_tokens = 12;
     how.recall.rule = rule.recall;

@@ -34,7 +34,7 @@ template <class F>
 void for_each_character(std::string_view text, F&& f) {
   for (std::size_t at = 0; at < text.size();) {
     const io::Utf8Step step = io::utf8_step(text, at);
-    if (step.kind == io::Utf8Step::Kind::valid) {
+    if (step.validity == io::Utf8Step::Validity::valid) {
       f(text.substr(at, step.length), step.code_point);
     } else {
       f(std::string_view("\xef\xbf\xbd"), U'\ufffd');

@@ -5,7 +5,7 @@
 namespace mplus::engine {
 namespace {
 
-using Kind = JsonShape::Kind;
+using ValueKind = JsonShape::ValueKind;
 
 constexpr std::size_t kMostSpace = 24;  // white space in a row: a model could go on with it for ever
 constexpr std::size_t kMostDepth = 64;
@@ -132,7 +132,7 @@ class JsonConstraint final : public Constraint {
   // All ways into a value of this shape, which stands behind what is there.
   static void begin_value(State state, const JsonShape* shape, States& out) {
     if (state.frames.size() >= kMostDepth) return;
-    if (shape->kind == Kind::choice) {
+    if (shape->kind == ValueKind::choice) {
       for (const JsonShape* choice : shape->choices) begin_value(state, choice, out);
       return;
     }
@@ -144,7 +144,7 @@ class JsonConstraint final : public Constraint {
     state.frames.pop_back();
     if (!state.frames.empty()) {
       Frame& outer = state.frames.back();
-      outer.at = outer.shape->kind == Kind::object ? Frame::At::object_after : Frame::At::array_after;
+      outer.at = outer.shape->kind == ValueKind::object ? Frame::At::object_after : Frame::At::array_after;
     }
     out.push_back(std::move(state));
   }
@@ -181,28 +181,28 @@ class JsonConstraint final : public Constraint {
   static void step_value(State state, char c, States& out) {
     Frame& frame = state.frames.back();
     switch (frame.shape->kind) {
-      case Kind::literal:
+      case ValueKind::literal:
         frame.at = Frame::At::literal;
         return step_literal(std::move(state), c, out);
-      case Kind::string:
+      case ValueKind::string:
         if (c != '"') return;
         frame.at = Frame::At::string;
         break;
-      case Kind::number:
-      case Kind::integer:
+      case ValueKind::number:
+      case ValueKind::integer:
         if (c != '-' && !is_digit(c)) return;
         frame.at = Frame::At::number;
         frame.place = static_cast<std::size_t>(c == '-' ? kSign : c == '0' ? kZero : kWhole);
         break;
-      case Kind::object:
+      case ValueKind::object:
         if (c != '{') return;
         frame.at = Frame::At::object_begin;
         break;
-      case Kind::array:
+      case ValueKind::array:
         if (c != '[') return;
         frame.at = Frame::At::array_begin;
         break;
-      case Kind::choice:
+      case ValueKind::choice:
         return;  // begin_value has chosen
     }
     out.push_back(std::move(state));
@@ -227,7 +227,7 @@ class JsonConstraint final : public Constraint {
   // A number ends where something else begins, which belongs to what is around it.
   static void step_number(State state, char c, States& out) {
     Frame& frame = state.frames.back();
-    const int next = next_in_number(frame.place, c, frame.shape->kind == Kind::integer);
+    const int next = next_in_number(frame.place, c, frame.shape->kind == ValueKind::integer);
     if (next >= 0) {
       frame.place = static_cast<std::size_t>(next);
       out.push_back(std::move(state));

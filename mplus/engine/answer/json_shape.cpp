@@ -10,7 +10,7 @@ namespace mplus::engine {
 namespace {
 
 using Json = io::OrderedJson;
-using Kind = JsonShape::Kind;
+using ValueKind = JsonShape::ValueKind;
 
 // A schema comes from anybody: how deep it goes, and how many ways there are into a value, have an end.
 constexpr std::size_t kMostNested = 256, kMostWays = 4096;
@@ -33,7 +33,7 @@ void check_choices(const std::vector<std::unique_ptr<JsonShape>>& shapes) {
     fail(ErrorCode::invalid_argument, "schema: a $ref leads to itself with nothing in between");
   std::map<const JsonShape*, std::size_t> ways;
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
-    std::size_t sum = (*at)->kind == Kind::choice ? 0 : 1;
+    std::size_t sum = (*at)->kind == ValueKind::choice ? 0 : 1;
     for (const JsonShape* choice : (*at)->choices) sum += ways[choice];
     ways[*at] = sum;
     if (sum > kMostWays || nested[*at] > kMostNested)
@@ -49,7 +49,7 @@ class SchemaReader {
   JsonShapePtr read() {
     auto whole = std::make_shared<JsonShape>();
     shapes_ = &whole->owned;
-    whole->kind = Kind::choice;
+    whole->kind = ValueKind::choice;
     whole->choices = {shape(root_, "schema")};
     check_choices(whole->owned);
     return whole;
@@ -63,19 +63,19 @@ class SchemaReader {
   }
 
  private:
-  JsonShape* make(Kind kind) {
+  JsonShape* make(ValueKind kind) {
     shapes_->push_back(std::make_unique<JsonShape>());
     shapes_->back()->kind = kind;
     return shapes_->back().get();
   }
   const JsonShape* literal(const Json& value) {
-    JsonShape* made = make(Kind::literal);
+    JsonShape* made = make(ValueKind::literal);
     made->literal = value.dump();
     return made;
   }
   const JsonShape* anything() {
     if (any_) return any_;
-    JsonShape* made = make(Kind::choice);
+    JsonShape* made = make(ValueKind::choice);
     any_ = made;  // before its parts, which refer to it
     for (const char* type : {"object", "array", "string", "number", "boolean", "null"})
       made->choices.push_back(kind_shape(Json::object(), type, ""));
@@ -105,7 +105,7 @@ class SchemaReader {
     if (!schema.contains("const") && !schema.contains("enum") && !schema.contains("anyOf") &&
         !schema.contains("oneOf") && !schema.contains("type") && !schema.contains("properties"))
       return anything();
-    JsonShape* made = make(Kind::choice);
+    JsonShape* made = make(ValueKind::choice);
     if (schema.contains("const")) {
       made->choices = {literal(schema["const"])};
     } else if (schema.contains("enum")) {
@@ -139,12 +139,12 @@ class SchemaReader {
   }
 
   const JsonShape* kind_shape(const Json& schema, const std::string& type, const std::string& where) {
-    if (type == "string") return make(Kind::string);
-    if (type == "number") return make(Kind::number);
-    if (type == "integer") return make(Kind::integer);
+    if (type == "string") return make(ValueKind::string);
+    if (type == "number") return make(ValueKind::number);
+    if (type == "integer") return make(ValueKind::integer);
     if (type == "null") return literal(nullptr);
     if (type == "boolean") {
-      JsonShape* made = make(Kind::choice);
+      JsonShape* made = make(ValueKind::choice);
       made->choices = {literal(true), literal(false)};
       return made;
     }
@@ -154,7 +154,7 @@ class SchemaReader {
   }
 
   const JsonShape* array(const Json& schema, const std::string& where) {
-    JsonShape* made = make(Kind::array);
+    JsonShape* made = make(ValueKind::array);
     made->items = schema.contains("items") ? shape(schema["items"], where + ".items") : anything();
     made->least = count_at(schema, "minItems", made->least, where);
     made->most = count_at(schema, "maxItems", made->most, where);
@@ -163,7 +163,7 @@ class SchemaReader {
   }
 
   const JsonShape* object(const Json& schema, const std::string& where) {
-    JsonShape* made = make(Kind::object);
+    JsonShape* made = make(ValueKind::object);
     const Json properties = schema.contains("properties") ? schema["properties"] : Json::object();
     if (!properties.is_object()) refuse(where + ".properties", "expected an object");
     const std::set<std::string> required = required_of(schema, where);
@@ -210,7 +210,7 @@ class SchemaReader {
     const std::string name = reference.get<std::string>();
     if (const auto known = references_.find(name); known != references_.end()) return known->second;
     if (!name.starts_with("#")) refuse(where + ".$ref", "only places in the same schema can be referred to");
-    JsonShape* made = make(Kind::choice);
+    JsonShape* made = make(ValueKind::choice);
     references_[name] = made;  // before it is read: it may refer to itself
     const Json* schema = place(name);
     if (!schema) refuse(where + ".$ref", "there is no " + name);

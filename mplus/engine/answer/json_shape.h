@@ -13,14 +13,14 @@ namespace mplus::engine {
 
 // One kind each; several kinds are a choice.
 struct JsonShape {
-  enum class Kind { object, array, string, number, integer, literal, choice };
+  enum class ValueKind { object, array, string, number, integer, literal, choice };
   struct Property {
     std::string key;  // as it stands in the text, quotes included
     const JsonShape* shape = nullptr;
     bool required = false;
   };
 
-  Kind kind = Kind::choice;
+  ValueKind kind = ValueKind::choice;
   std::vector<Property> properties = {};
   const JsonShape* additional = nullptr;  // of an object's other keys; null: there are none
   const JsonShape* items = nullptr;

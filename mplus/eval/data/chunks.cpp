@@ -22,7 +22,7 @@ std::size_t word_start(std::string_view text, std::size_t at) {  // at or after 
 
 }  // namespace
 
-Chunker::Piece Chunker::first(std::string_view text) const {
+Chunker::Beginning Chunker::first(std::string_view text) const {
   const auto C = static_cast<std::size_t>(C_);
   io::Tokenizer::Offsets offsets;
   for (std::size_t look = C * kBytesPerToken;; look *= 2) {

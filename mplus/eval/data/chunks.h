@@ -17,12 +17,12 @@ class Chunker {
     MPLUS_CHECK(C > 0, "chunks of {} tokens", C);
   }
 
-  struct Piece {
+  struct Beginning {
     std::size_t bytes = 0;
     std::int64_t tokens = 0;
   };
   // The longest beginning of a text that is C tokens or fewer also by itself, and ends between characters.
-  Piece first(std::string_view text) const;
+  Beginning first(std::string_view text) const;
   // The same from the end: the last bytes that are at most n tokens, from the beginning of a word.
   std::string_view last(std::string_view text, std::int64_t n) const;
 

@@ -46,7 +46,7 @@ class Cutter {
   // Takes whole chunks off; returns the rest.
   std::string cut(std::string_view text, const std::string& origin) {
     for (std::int64_t n = 0; n < kChunksPerText; ++n) {
-      const Chunker::Piece piece = chunker_.first(text);
+      const Chunker::Beginning piece = chunker_.first(text);
       if (piece.bytes == 0 || piece.bytes == text.size()) break;  // a rest waits for the next text
       if (piece.tokens >= least_) out_.push_back({std::string(text.substr(0, piece.bytes)), origin});
       text.remove_prefix(piece.bytes);

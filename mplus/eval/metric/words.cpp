@@ -44,7 +44,7 @@ template <class F>
 void each_character(std::string_view text, const F& f) {
   for (std::size_t at = 0; at < text.size();) {
     const io::Utf8Step step = io::utf8_step(text, at);
-    if (step.kind == io::Utf8Step::Kind::valid) f(step.code_point, text.substr(at, step.length));
+    if (step.validity == io::Utf8Step::Validity::valid) f(step.code_point, text.substr(at, step.length));
     at += step.length;
   }
 }

@@ -48,7 +48,7 @@ std::string Asker::stop() const {
 Asker::TurnIds Asker::turn(const std::string& question) const {
   MPLUS_CHECK(engine_.chat_template(), "a turn without a chat template");  // tasks refuse it
   const io::ChatTemplate& chat = *engine_.chat_template();
-  io::ChatTemplate::Part part = chat.message(io::Role::user, question);
+  io::ChatTemplate::MessageIds part = chat.message(io::Role::user, question);
   append(part.ids, chat.open_assistant());
   return {std::move(part.ids), part.text_begin, part.text_end};
 }

@@ -106,7 +106,7 @@ std::vector<PlannedUpdate> updates_of_conversation(const engine::Engine& engine,
     if (turns[t].role != io::Role::user)
       fail(ErrorCode::corrupt, "turn {} of a conversation: expected the user's, found another's", t + 1);
     ++message;
-    const io::ChatTemplate::Part part = chat.message(io::Role::user, turns[t].content);
+    const io::ChatTemplate::MessageIds part = chat.message(io::Role::user, turns[t].content);
     std::vector<Spoken> tokens = template_tokens(part.ids);
     for (std::size_t i = part.text_begin; i < part.text_end; ++i)
       tokens[i].bytes = tokenizer.token_bytes(tokens[i].id);

@@ -71,7 +71,7 @@ class LongDocuments final : public ScriptTask {
   static void write_text(const Chunker& chunker, std::string_view text, const std::string& origin,
                          Script& script) {
     while (!text.empty()) {
-      const Chunker::Piece piece = chunker.first(text);
+      const Chunker::Beginning piece = chunker.first(text);
       if (piece.bytes == 0) break;
       script.writes.push_back({std::string(text.substr(0, piece.bytes)), {}, origin});
       text.remove_prefix(piece.bytes);

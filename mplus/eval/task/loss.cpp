@@ -208,14 +208,14 @@ class Base final : public Task {
     fields["seed"] = options_.seed;
     fields["model"] = model_identity(run.engine);
     fields["ids"] = Json::array();
-    for (const Piece& piece : pieces_) fields["ids"].push_back(piece.id);
+    for (const TextPiece& piece : pieces_) fields["ids"].push_back(piece.id);
     return {fmt::format("base-{}", data_stem(options_.data)), fields};
   }
 
   bool work(TaskRun& run, RunLog& log) override {
     ContextReader base(run.base()), delta(run.engine);
     Steps steps(run.progress, static_cast<std::int64_t>(2 * pieces_.size()));
-    for (const Piece& piece : pieces_)
+    for (const TextPiece& piece : pieces_)
       for (const auto& [column, reader] : {std::pair{"base", &base}, std::pair{"delta", &delta}}) {
         if (!steps.go(column)) return false;
         const std::string key = fmt::format("{}/{}", piece.id, column);
@@ -230,12 +230,12 @@ class Base final : public Task {
   }
 
  private:
-  struct Piece {
+  struct TextPiece {
     std::string id;
     std::vector<io::TokenId> ids;
   };
   TaskOptions options_;
-  std::vector<Piece> pieces_;
+  std::vector<TextPiece> pieces_;
 };
 
 }  // namespace

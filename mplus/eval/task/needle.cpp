@@ -63,7 +63,7 @@ class NeedleTask final : public ScriptTask {
     std::vector<ScriptWrite> hay;
     std::string_view rest = text;
     while (static_cast<std::int64_t>(hay.size()) < chunks) {
-      const Chunker::Piece piece = chunker.first(rest);
+      const Chunker::Beginning piece = chunker.first(rest);
       if (piece.bytes == rest.size() || piece.tokens < chunker.size() / 2) {
         if (hay.empty())
           fail(ErrorCode::not_found, "{}: less text than one chunk of {} tokens", options_.data.string(),

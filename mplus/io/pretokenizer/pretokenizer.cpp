@@ -45,31 +45,31 @@ void cut_matches(const Regex& regex, std::string_view text, Cut&& cut) {
 }  // namespace
 
 PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep>& steps, std::string_view name, bool use_pcre) {
-  using From = PreTokenizerStep::Kind;
+  using From = PreTokenizerStep::CutKind;
   for (const PreTokenizerStep& step : steps) {
     Step& to = steps_.emplace_back();
     switch (step.kind) {
       case From::digits:
-        to.kind = Step::Kind::digits;
+        to.kind = Step::MatcherKind::digits;
         description_ += "digits\n";
         break;
       case From::digit_runs:
-        to.kind = Step::Kind::digit_runs;
+        to.kind = Step::MatcherKind::digit_runs;
         description_ += "digit runs\n";
         break;
       case From::prefix_space:
-        to.kind = Step::Kind::prefix_space;
+        to.kind = Step::MatcherKind::prefix_space;
         description_ += "prefix space\n";
         break;
       case From::pattern:
         description_ += "pattern " + step.pattern + "\n";
         if (!use_pcre && step.pattern == kGpt2Pattern) {
-          to.kind = Step::Kind::gpt2;
+          to.kind = Step::MatcherKind::gpt2;
         } else if (!use_pcre && (step.pattern == kLlama3Pattern || step.pattern == kQwen2Pattern)) {
-          to.kind = Step::Kind::llama3;
+          to.kind = Step::MatcherKind::llama3;
           to.longest_number = step.pattern == kLlama3Pattern ? 3 : 1;
         } else {
-          to.kind = Step::Kind::regex;
+          to.kind = Step::MatcherKind::regex;
           to.regex = std::make_shared<const Regex>(step.pattern, name);
         }
         break;
@@ -95,17 +95,17 @@ void PreTokenizer::run(std::size_t index, std::string_view text, std::int64_t be
     }
   };
   switch (step.kind) {
-    case Step::Kind::digits:
+    case Step::MatcherKind::digits:
       return cut_digits(text, false, cut);
-    case Step::Kind::digit_runs:
+    case Step::MatcherKind::digit_runs:
       return cut_digits(text, true, cut);
-    case Step::Kind::gpt2:
+    case Step::MatcherKind::gpt2:
       return repeat([&](std::size_t at) { return gpt2_match_end(text, at); });
-    case Step::Kind::llama3:
+    case Step::MatcherKind::llama3:
       return repeat([&](std::size_t at) { return llama3_match_end(text, at, step.longest_number); });
-    case Step::Kind::regex:
+    case Step::MatcherKind::regex:
       return cut_matches(*step.regex, text, cut);
-    case Step::Kind::prefix_space:
+    case Step::MatcherKind::prefix_space:
       if (text.front() == ' ') return cut(0, text.size());
       return run(index + 1, std::string(1, ' ').append(text), begin - 1, sink);
   }

@@ -22,13 +22,13 @@ inline constexpr std::string_view kQwen2Pattern =
 
 // One cut. Each step cuts further what the steps before it left whole.
 struct PreTokenizerStep {
-  enum class Kind {
+  enum class CutKind {
     digits,        // every digit a piece of its own
     digit_runs,    // every run of digits
     pattern,       // every match of `pattern`, and every stretch between matches
     prefix_space,  // a space in front of every piece that has none
   };
-  Kind kind;
+  CutKind kind;
   std::string pattern;
 };
 
@@ -58,7 +58,7 @@ class PreTokenizer {
 
  private:
   struct Step {
-    enum class Kind { digits, digit_runs, gpt2, llama3, regex, prefix_space } kind;
+    enum class MatcherKind { digits, digit_runs, gpt2, llama3, regex, prefix_space } kind;
     int longest_number = 0;  // llama3
     std::shared_ptr<const Regex> regex;
   };

@@ -44,17 +44,17 @@ void paint(std::vector<CharKind>& kinds, std::span<const CodePointRange> ranges,
 }  // namespace
 
 Utf8Step utf8_step(std::string_view text, std::size_t at) {
-  using Kind = Utf8Step::Kind;
+  using Validity = Utf8Step::Validity;
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
   const Lead lead = lead_of(byte(0));
-  if (lead.length == 0) return {Kind::invalid, 1, 0};
+  if (lead.length == 0) return {Validity::invalid, 1, 0};
   for (std::uint32_t i = 1; i < lead.length; ++i) {
-    if (at + i == text.size()) return {Kind::incomplete, i, 0};
+    if (at + i == text.size()) return {Validity::incomplete, i, 0};
     const std::uint8_t least = i == 1 ? lead.second_least : 0x80;
     const std::uint8_t most = i == 1 ? lead.second_most : 0xbf;
-    if (byte(i) < least || byte(i) > most) return {Kind::invalid, i, 0};
+    if (byte(i) < least || byte(i) > most) return {Validity::invalid, i, 0};
   }
-  return {Kind::valid, lead.length, utf8_char(text.data() + at).code_point};
+  return {Validity::valid, lead.length, utf8_char(text.data() + at).code_point};
 }
 
 std::size_t valid_utf8_length(std::string_view text, std::size_t at) {
@@ -69,7 +69,7 @@ std::size_t valid_utf8_length(std::string_view text, std::size_t at) {
       }
     }
     const Utf8Step step = utf8_step(text, end);
-    if (step.kind != Utf8Step::Kind::valid) break;
+    if (step.validity != Utf8Step::Validity::valid) break;
     end += step.length;
   }
   return end - at;

@@ -13,8 +13,8 @@ namespace mplus::io {
 // The character that starts at text[at]. Of bytes that are none, `length` is the longest start of a character
 // they make (at least 1): what stands for one U+FFFD.
 struct Utf8Step {
-  enum class Kind { valid, invalid, incomplete };  // incomplete: the text ends within a character
-  Kind kind;
+  enum class Validity { valid, invalid, incomplete };  // incomplete: the text ends within a character
+  Validity validity;
   std::uint32_t length;
   char32_t code_point;  // of a valid one
 };

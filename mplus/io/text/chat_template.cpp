@@ -91,9 +91,9 @@ void ChatTemplate::add_stops(std::initializer_list<std::optional<TokenId>> ids) 
 
 // Everything between two special tokens is encoded at once, as it would be in the whole rendered
 // conversation: a message that starts with white space shares a token with the line break before it.
-ChatTemplate::Part ChatTemplate::message(Role role, std::string_view text) const {
+ChatTemplate::MessageIds ChatTemplate::message(Role role, std::string_view text) const {
   if (trims_) text = trim(text);
-  Part part;
+  MessageIds part;
   part.ids = before_role_;
   std::string plain(role_name(role));
   if (after_role_) {
@@ -119,7 +119,7 @@ std::vector<TokenId> ChatTemplate::default_system() const {
 }
 
 std::vector<TokenId> ChatTemplate::open_assistant() const {
-  Part empty = message(Role::assistant, "");
+  MessageIds empty = message(Role::assistant, "");
   empty.ids.resize(empty.text_end);
   return std::move(empty.ids);
 }

@@ -26,12 +26,12 @@ class ChatTemplate {
   static std::optional<ChatTemplate> pick(const Tokenizer& tokenizer, std::string_view template_text);
 
   // ids[text_begin, text_end) hold the message's own text, the rest is the template's.
-  struct Part {
+  struct MessageIds {
     std::vector<TokenId> ids;
     std::size_t text_begin = 0;
     std::size_t text_end = 0;
   };
-  Part message(Role role, std::string_view text) const;
+  MessageIds message(Role role, std::string_view text) const;
 
   std::span<const TokenId> conversation_start() const {
     return start_;

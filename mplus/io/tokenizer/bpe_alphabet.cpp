@@ -52,7 +52,7 @@ std::optional<std::string> spelled_bytes(std::string_view token) {
   bytes.reserve(token.size());
   for (std::size_t at = 0; at < token.size();) {
     const Utf8Step step = utf8_step(token, at);
-    if (step.kind != Utf8Step::Kind::valid) return std::nullopt;
+    if (step.validity != Utf8Step::Validity::valid) return std::nullopt;
     const auto byte = char_to_byte(step.code_point);
     if (!byte) return std::nullopt;
     bytes += static_cast<char>(*byte);

@@ -127,7 +127,7 @@ std::string StreamDecoder::push(TokenId id) {
     ready += valid_utf8_length(waiting_, ready);
     if (ready == waiting_.size()) break;
     const Utf8Step step = utf8_step(waiting_, ready);
-    if (step.kind == Utf8Step::Kind::incomplete) break;
+    if (step.validity == Utf8Step::Validity::incomplete) break;
     ready += step.length;
   }
   std::string out = to_valid_utf8(std::string_view(waiting_).substr(0, ready));

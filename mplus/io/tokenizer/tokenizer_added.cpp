@@ -10,7 +10,7 @@ namespace {
 bool space_at(std::string_view text, std::size_t at, std::size_t& length) {
   const Utf8Step step = utf8_step(text, at);
   length = step.length;
-  return step.kind == Utf8Step::Kind::valid && char_kinds()(step.code_point) == CharKind::space;
+  return step.validity == Utf8Step::Validity::valid && char_kinds()(step.code_point) == CharKind::space;
 }
 
 std::size_t skip_spaces(std::string_view text, std::size_t at) {
@@ -55,7 +55,7 @@ const AddedToken* AddedTokens::match(std::string_view text, std::size_t at) cons
   return nullptr;
 }
 
-AddedTokens::Part AddedTokens::next(std::string_view text, std::size_t from, bool specials) const {
+AddedTokens::Stretch AddedTokens::next(std::string_view text, std::size_t from, bool specials) const {
   for (std::size_t at = from; at < text.size();) {
     const AddedToken* token = match(text, at);
     if (token == nullptr) {

@@ -19,13 +19,13 @@ class AddedTokens {
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
   // A stretch of the text: a token, or (id empty) what stands between tokens.
-  struct Part {
+  struct Stretch {
     std::size_t begin, end;
     std::optional<TokenId> id;
   };
   // The next part from text[from] on. Special tokens are passed over as text unless `specials`.
   // Call with from < text.size(); the parts cover the text.
-  Part next(std::string_view text, std::size_t from, bool specials) const;
+  Stretch next(std::string_view text, std::size_t from, bool specials) const;
 
   bool any(bool specials) const { return specials ? !tokens_.empty() : has_plain_; }
   std::optional<TokenId> find_special(std::string_view content) const;

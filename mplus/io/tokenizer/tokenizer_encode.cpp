@@ -40,7 +40,7 @@ class Tokenizer::Encoder final : public PreTokenizer::Sink {
   void cut_added(const AddedTokens& added, std::string_view text, std::size_t begin, Text&& between) {
     if (!added.any(specials_)) return between(text, begin);
     for (std::size_t at = 0; at < text.size();) {
-      const AddedTokens::Part part = added.next(text, at, specials_);
+      const AddedTokens::Stretch part = added.next(text, at, specials_);
       if (part.id) {
         put(*part.id, static_cast<std::int64_t>(begin + part.end));
       } else {

@@ -39,10 +39,10 @@ void read_rule(const Gguf& file, TokenizerSpec& spec) {
   const std::string pre = file.get_string("tokenizer.ggml.pre").value_or("");
   for (const PreRule& rule : kRules) {
     if (rule.name != pre) continue;
-    if (rule.each_digit) spec.steps.push_back({PreTokenizerStep::Kind::digits, {}});
+    if (rule.each_digit) spec.steps.push_back({PreTokenizerStep::CutKind::digits, {}});
     if (file.get_bool("tokenizer.ggml.add_space_prefix").value_or(false))
-      spec.steps.push_back({PreTokenizerStep::Kind::prefix_space, {}});
-    spec.steps.push_back({PreTokenizerStep::Kind::pattern, std::string(rule.pattern)});
+      spec.steps.push_back({PreTokenizerStep::CutKind::prefix_space, {}});
+    spec.steps.push_back({PreTokenizerStep::CutKind::pattern, std::string(rule.pattern)});
     spec.ignore_merges = rule.ignore_merges;
     spec.nfc = rule.nfc;
     return;

@@ -24,11 +24,11 @@ PreTokenizerStep read_split(const JsonFields& split) {
   if (behavior != "Isolated")  // the others drop text or move it: no byte-level tokenizer in use wants that
     fail(ErrorCode::unsupported, "{}: expected Isolated, found {}", split.label("behavior"), shown(behavior));
   const JsonFields pattern = required_object(split, "pattern");
-  if (const auto regex = pattern.string("Regex")) return {PreTokenizerStep::Kind::pattern, *regex};
+  if (const auto regex = pattern.string("Regex")) return {PreTokenizerStep::CutKind::pattern, *regex};
   const std::string literal = required_string(pattern, "String");
   if (literal.find("\\E") != literal.npos)
     fail(ErrorCode::unsupported, "{}: found {}", pattern.label("String"), shown(literal));
-  return {PreTokenizerStep::Kind::pattern, "\\Q" + literal + "\\E"};
+  return {PreTokenizerStep::CutKind::pattern, "\\Q" + literal + "\\E"};
 }
 
 void add_step(TokenizerSpec& spec, PreTokenizerStep step) {
@@ -40,7 +40,7 @@ void add_step(TokenizerSpec& spec, PreTokenizerStep step) {
 
 // True once ByteLevel, which must come last, has been read.
 bool read_pre_tokenizer(const JsonFields& fields, TokenizerSpec& spec) {
-  using Kind = PreTokenizerStep::Kind;
+  using CutKind = PreTokenizerStep::CutKind;
   const std::string type = required_string(fields, "type");
   bool byte_level = false;
   if (type == "Sequence") {
@@ -52,14 +52,14 @@ bool read_pre_tokenizer(const JsonFields& fields, TokenizerSpec& spec) {
     }
   } else if (type == "Digits") {
     const bool each = fields.boolean("individual_digits").value_or(false);
-    add_step(spec, {each ? Kind::digits : Kind::digit_runs, {}});
+    add_step(spec, {each ? CutKind::digits : CutKind::digit_runs, {}});
   } else if (type == "Split") {
     add_step(spec, read_split(fields));
   } else if (type == "ByteLevel") {
     byte_level = true;
-    if (fields.boolean("add_prefix_space").value_or(true)) add_step(spec, {Kind::prefix_space, {}});
+    if (fields.boolean("add_prefix_space").value_or(true)) add_step(spec, {CutKind::prefix_space, {}});
     if (fields.boolean("use_regex").value_or(true))
-      add_step(spec, {Kind::pattern, std::string(kGpt2Pattern)});
+      add_step(spec, {CutKind::pattern, std::string(kGpt2Pattern)});
   } else {
     fail(ErrorCode::unsupported, "{}: expected Sequence, Split, Digits or ByteLevel, found {}",
          fields.label("type"), shown(type));

@@ -9,27 +9,27 @@ namespace {
 // ByteLevel comes last in every byte-level tokenizer, and has GPT-2's pattern and the space in front built
 // in.
 Json pre_tokenizer(const TokenizerSpec& spec) {
-  using Kind = PreTokenizerStep::Kind;
+  using CutKind = PreTokenizerStep::CutKind;
   std::vector<PreTokenizerStep> steps = spec.steps;
   const bool regex =
-      !steps.empty() && steps.back().kind == Kind::pattern && steps.back().pattern == kGpt2Pattern;
+      !steps.empty() && steps.back().kind == CutKind::pattern && steps.back().pattern == kGpt2Pattern;
   if (regex) steps.pop_back();
-  const bool space = !steps.empty() && steps.back().kind == Kind::prefix_space;
+  const bool space = !steps.empty() && steps.back().kind == CutKind::prefix_space;
   if (space) steps.pop_back();
   Json list = Json::array();
   for (const PreTokenizerStep& step : steps) {
     switch (step.kind) {
-      case Kind::digits:
-      case Kind::digit_runs:
-        list.push_back({{"type", "Digits"}, {"individual_digits", step.kind == Kind::digits}});
+      case CutKind::digits:
+      case CutKind::digit_runs:
+        list.push_back({{"type", "Digits"}, {"individual_digits", step.kind == CutKind::digits}});
         break;
-      case Kind::pattern:
+      case CutKind::pattern:
         list.push_back({{"type", "Split"},
                         {"pattern", {{"Regex", step.pattern}}},
                         {"behavior", "Isolated"},
                         {"invert", false}});
         break;
-      case Kind::prefix_space:
+      case CutKind::prefix_space:
         fail(ErrorCode::unsupported,
              "{}: a space is put in front before the text is cut by another rule than GPT-2's; a "
              "tokenizer.json "

@@ -9,9 +9,9 @@
 
 namespace mplus::io {
 
-Vocabulary::Vocabulary(const TokenizerSpec& spec) : kinds_(spec.tokens.size(), Kind::model) {
+Vocabulary::Vocabulary(const TokenizerSpec& spec) : kinds_(spec.tokens.size(), TokenKind::model) {
   for (const AddedToken& token : spec.added)
-    kinds_[static_cast<std::size_t>(token.id)] = token.special ? Kind::special : Kind::added;
+    kinds_[static_cast<std::size_t>(token.id)] = token.special ? TokenKind::special : TokenKind::added;
   std::size_t total = 0;
   for (const std::string& token : spec.tokens) total += token.size();
   if (total > UINT32_MAX)
@@ -22,7 +22,7 @@ Vocabulary::Vocabulary(const TokenizerSpec& spec) : kinds_(spec.tokens.size(), K
   slots_.assign(std::bit_ceil(2 * spec.tokens.size() + 2), -1);
   for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
     // Characters outside the alphabet stand for themselves, and text never gives such a token.
-    const auto spelled = kinds_[id] == Kind::model ? spelled_bytes(spec.tokens[id]) : std::nullopt;
+    const auto spelled = kinds_[id] == TokenKind::model ? spelled_bytes(spec.tokens[id]) : std::nullopt;
     bytes_ += spelled ? *spelled : spec.tokens[id];
     ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     if (spelled && !spelled->empty()) slots_[slot(*spelled)] = static_cast<TokenId>(id);

@@ -24,8 +24,8 @@ void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaSt
 void swiglu_backward(const bf16* dout, const bf16* gate_up, bf16* dgate_up, std::int64_t rows, int width,
                      cudaStream_t stream);
 
-// Turns element i of every head with element i + e/2 by the angles of the row's position (row t of a stream
-// stands at position t of cos and sin, [T, e/2]); `sign` −1 turns back. Streams and rows of `from` and `to`
+// Rotates element i of every head with element i + e/2 by the angles of the row's position (row t of a stream
+// stands at position t of cos and sin, [T, e/2]); `sign` −1 rotates back. Streams and rows of `from` and `to`
 // are so many numbers apart, heads lie side by side.
 void rotate(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
             std::int64_t to_streams, std::int64_t to_rows, const float* cos, const float* sin, float sign,

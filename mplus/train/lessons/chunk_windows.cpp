@@ -55,7 +55,7 @@ Window ChunkMaker::turn(const std::string& user, const std::string& assistant, R
   std::vector<std::int32_t> asked;
   if (random.chance(0.5)) asked = form.default_system();
   // As in the engine, a message asks without its template's tokens.
-  const io::ChatTemplate::Part message = form.message(io::Role::user, user);
+  const io::ChatTemplate::MessageIds message = form.message(io::Role::user, user);
   const auto from = size(asked) + static_cast<std::int64_t>(message.text_begin);
   const auto to = size(asked) + static_cast<std::int64_t>(message.text_end);
   append(asked, message.ids);

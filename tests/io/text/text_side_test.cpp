@@ -64,7 +64,8 @@ TEST(WrittenTokenizer, SmolLm2) {
 
 TEST(WrittenTokenizer, WhatAFileCannotSayIsAnError) {
   TokenizerSpec spec = read_tokenizer_json(test::TinyTokenizer{}.json(), "in.json");
-  spec.steps = {{PreTokenizerStep::Kind::prefix_space, {}}, {PreTokenizerStep::Kind::pattern, "[a-z]+"}};
+  spec.steps = {{PreTokenizerStep::CutKind::prefix_space, {}},
+                {PreTokenizerStep::CutKind::pattern, "[a-z]+"}};
   EXPECT_MPLUS_ERROR(ErrorCode::unsupported, ("in.json", "space"), write_tokenizer_json(spec));
   spec = read_tokenizer_json(test::TinyTokenizer{}.json(), "in.json");
   spec.tokens[7] = "\xff";

@@ -13,7 +13,7 @@
 namespace mplus::io {
 namespace {
 
-using Kind = PreTokenizerStep::Kind;
+using CutKind = PreTokenizerStep::CutKind;
 
 class Pieces : public PreTokenizer::Sink {
  public:
@@ -50,8 +50,8 @@ std::string utf8(std::uint32_t c) {
 
 class Patterns : public testing::TestWithParam<std::string_view> {
  protected:
-  PreTokenizer ours{{{Kind::pattern, std::string(GetParam())}}, "ours"};
-  PreTokenizer theirs{{{Kind::pattern, std::string(GetParam())}}, "theirs", true};
+  PreTokenizer ours{{{CutKind::pattern, std::string(GetParam())}}, "ours"};
+  PreTokenizer theirs{{{CutKind::pattern, std::string(GetParam())}}, "theirs", true};
 };
 
 // Few characters, so that every way of meeting comes up: letters of contractions in both cases, one of each
@@ -90,22 +90,22 @@ INSTANTIATE_TEST_SUITE_P(PreTokenizer, Patterns,
                          testing::Values(kGpt2Pattern, kLlama3Pattern, kQwen2Pattern));
 
 TEST(PreTokenizer, StepsCutOneAfterTheOther) {
-  const PreTokenizer digits({{Kind::digits, {}}, {Kind::pattern, std::string(kGpt2Pattern)}}, "test");
+  const PreTokenizer digits({{CutKind::digits, {}}, {CutKind::pattern, std::string(kGpt2Pattern)}}, "test");
   EXPECT_EQ(cut(digits, "a 12½ b"), (std::vector<std::string>{"a", " ", "1", "2", "½", " b"}));
-  const PreTokenizer runs({{Kind::digit_runs, {}}}, "test");
+  const PreTokenizer runs({{CutKind::digit_runs, {}}}, "test");
   EXPECT_EQ(cut(runs, "a12½ b3"), (std::vector<std::string>{"a", "12½", " b", "3"}));
-  const PreTokenizer other({{Kind::pattern, "b*"}}, "test");  // matches nothing between the letters
+  const PreTokenizer other({{CutKind::pattern, "b*"}}, "test");  // matches nothing between the letters
   EXPECT_EQ(cut(other, "aébbc"), (std::vector<std::string>{"a", "é", "bb", "c"}));
 }
 
 TEST(PreTokenizer, OtherPatternsRunInPcre) {
-  const PreTokenizer rules({{Kind::pattern, R"([^\s]+|\s+(?!\S))"}}, "test");
+  const PreTokenizer rules({{CutKind::pattern, R"([^\s]+|\s+(?!\S))"}}, "test");
   EXPECT_EQ(cut(rules, "ab\u180e  c"), (std::vector<std::string>{"ab\u180e", " ", " ", "c"}));
 }
 
 TEST(PreTokenizer, HostilePatternsEndInAnError) {
   const auto build = [](std::string pattern) {
-    return PreTokenizer({{Kind::pattern, std::move(pattern)}}, "hostile");
+    return PreTokenizer({{CutKind::pattern, std::move(pattern)}}, "hostile");
   };
   for (const std::string& bad : {std::string("("), std::string(1000, '('), std::string("\\p{Klingon}"),
                                  std::string("(?:(?:a{1,999}){1,999}){1,999}"), std::string(100'000, 'a'),
@@ -123,7 +123,7 @@ TEST(PreTokenizer, HostilePatternsEndInAnError) {
 
 TEST(PreTokenizer, LongRunsTakeLinearTime) {
   for (const std::string_view pattern : {kGpt2Pattern, kLlama3Pattern, kQwen2Pattern}) {
-    const PreTokenizer rules({{Kind::pattern, std::string(pattern)}}, "test");
+    const PreTokenizer rules({{CutKind::pattern, std::string(pattern)}}, "test");
     for (const char* unit : {"a", " ", "\n", " \n", "\u3000", "1", "!", "日", "' "}) {
       std::string text;
       while (text.size() < 1'000'000) text += unit;

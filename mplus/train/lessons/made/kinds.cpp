@@ -30,7 +30,7 @@ std::string Template::filled(const std::vector<std::string>& fields, std::string
   constexpr std::size_t kUsualSize = 96;
   std::string out;
   out.reserve(kUsualSize);
-  for (const Part& part : parts_) {
+  for (const SentencePart& part : parts_) {
     const std::string_view value = part.what == kText     ? part.text
                                    : part.what == kAnswer ? answer
                                                           : fields[part.what];

@@ -28,12 +28,12 @@ class Template {
 
  private:
   static constexpr std::size_t kText = 100, kAnswer = 101;  // beside the index of a field
-  struct Part {
+  struct SentencePart {
     std::size_t what;
     bool with_article;
     std::string_view text;
   };
-  std::vector<Part> parts_;
+  std::vector<SentencePart> parts_;
 };
 
 struct FactKind {

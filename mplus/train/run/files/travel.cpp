@@ -117,10 +117,10 @@ struct List {
   int bits = 0;
   io::StringMap metadata;                                   // of the checkpoint
   std::map<std::string, std::vector<std::int64_t>> shapes;  // of the checkpoint's tensors
-  struct Piece {
+  struct PieceFile {
     std::string file, sha256;
   };
-  std::vector<Piece> pieces;
+  std::vector<PieceFile> pieces;
 };
 
 List read_list(const fs::path& folder) {
@@ -143,7 +143,7 @@ List read_list(const fs::path& folder) {
   }
   if (list.bits != 0 && list.bits != 4 && list.bits != 8)
     fail(ErrorCode::corrupt, "{}: moment_bits: expected 0, 4 or 8, found {}", path.string(), list.bits);
-  for (const List::Piece& piece : list.pieces)
+  for (const List::PieceFile& piece : list.pieces)
     if (fs::path(piece.file).filename() != piece.file || piece.file.empty())
       fail(ErrorCode::corrupt, "{}: '{}' is no name of a piece", path.string(), piece.file);
   return list;
@@ -155,20 +155,20 @@ void write_list(const fs::path& folder, const List& list) {
                    {"checkpoint", list.metadata},
                    {"tensors", list.shapes},
                    {"pieces", io::Json::array()}};
-  for (const List::Piece& piece : list.pieces)
+  for (const List::PieceFile& piece : list.pieces)
     json["pieces"].push_back({{"file", piece.file}, {"sha256", piece.sha256}});
   write_text_file(folder / kList, json.dump(1) + '\n', Readers::by_umask);
 }
 
 // Every entry of all pieces, put together again.
 std::map<std::string, Bytes> read_pieces(const fs::path& folder, const List& list) {
-  struct Part {
+  struct EntryPart {
     std::int64_t first;
     std::span<const std::byte> bytes;
   };
-  std::map<std::string, std::vector<Part>> parts;
+  std::map<std::string, std::vector<EntryPart>> parts;
   std::vector<io::Safetensors> files;
-  for (const List::Piece& piece : list.pieces) {
+  for (const List::PieceFile& piece : list.pieces) {
     const fs::path path = folder / piece.file;
     if (!fs::exists(path))
       fail(ErrorCode::not_found, "{}: this piece is missing; {} names {} of them", path.string(), kList,
@@ -187,8 +187,9 @@ std::map<std::string, Bytes> read_pieces(const fs::path& folder, const List& lis
   }
   std::map<std::string, Bytes> whole;
   for (auto& [name, of_name] : parts) {
-    std::sort(of_name.begin(), of_name.end(), [](const Part& a, const Part& b) { return a.first < b.first; });
-    for (const Part& part : of_name) {
+    std::sort(of_name.begin(), of_name.end(),
+              [](const EntryPart& a, const EntryPart& b) { return a.first < b.first; });
+    for (const EntryPart& part : of_name) {
       Bytes& bytes = whole[name];
       bytes.insert(bytes.end(), part.bytes.begin(), part.bytes.end());
     }
@@ -267,7 +268,7 @@ class Unpacked {
 TravelSize pack_checkpoint(const fs::path& checkpoint, const fs::path& folder, const TravelLimits& limits) {
   const io::Safetensors file = io::Safetensors::open(checkpoint);
   fs::create_directories(folder);
-  std::vector<List::Piece> old;
+  std::vector<List::PieceFile> old;
   if (holds_packed_checkpoint(folder)) old = read_list(folder).pieces;
   List list;
   std::vector<Entry> packed;
@@ -290,14 +291,14 @@ TravelSize pack_checkpoint(const fs::path& checkpoint, const fs::path& folder, c
   write_list(folder, list);
   TravelSize size{.pieces = static_cast<std::int64_t>(pieces.size()), .moment_bits = list.bits};
   std::set<std::string> kept;
-  for (const List::Piece& piece : list.pieces) {
+  for (const List::PieceFile& piece : list.pieces) {
     const auto bytes = static_cast<std::int64_t>(fs::file_size(folder / piece.file));
     MPLUS_CHECK(bytes <= limits.piece_bytes, "{}: {} bytes", piece.file, bytes);
     size.bytes += bytes;
     kept.insert(piece.file);
   }
   size.bytes += static_cast<std::int64_t>(fs::file_size(folder / kList));
-  for (const List::Piece& piece : old)
+  for (const List::PieceFile& piece : old)
     if (!kept.contains(piece.file)) fs::remove(folder / piece.file);
   return size;
 }
