@@ -24,6 +24,20 @@ Session::Session(Engine& engine, std::uint64_t seed, std::optional<RowFormat> lo
   if (long_term) memory_.set_row_format(*long_term);
 }
 
+Session Session::without_memory(Engine& engine) {
+  Session session(engine);
+  memory::Layout layout = engine.layout();
+  session.memory_ = memory::Memory(layout, 0);
+  layout.dtype = DType::f32;
+  session.rows_ = memory::WindowRows(layout);
+  session.memoryless_ = true;
+  return session;
+}
+
+std::int64_t Session::window_tokens() const {
+  return memoryless_ ? engine_->weights().config.context : engine_->window_tokens();
+}
+
 Session Session::fork() const {
   Session copy = *this;
   copy.sink_ = nullptr;
@@ -53,6 +67,7 @@ Session::Change::~Change() {
 }
 
 void Session::require_memory(const char* what) const {
+  if (memoryless_) fail(ErrorCode::invalid_argument, "{}: this session was made without a memory", what);
   if (!engine_->has_memory())
     fail(ErrorCode::invalid_argument,
          "{}: this model is a plain decoder without a memory; name a delta for it", what);
@@ -184,8 +199,8 @@ Steps<std::int64_t> Session::write_window() {
 
 Steps<> Session::append_prompt(std::vector<WindowToken> tokens, Stopping stopping) {
   const auto n = static_cast<std::int64_t>(tokens.size());
-  const std::int64_t W = engine_->window_tokens();
-  if (!engine_->has_memory()) {
+  const std::int64_t W = window_tokens();
+  if (!has_memory()) {
     if (window_size() + n > W)
       fail(ErrorCode::out_of_capacity,
            "the prompt has {} tokens{}; this model's context is {} and it has no memory", n,
@@ -204,6 +219,38 @@ Steps<> Session::append_prompt(std::vector<WindowToken> tokens, Stopping stoppin
   for (const std::int64_t length : pieces) co_await write_front(length, stopping);
 }
 
+io::TokenId Session::read(std::span<const io::TokenId> ids, const model::ReadTaps* taps) {
+  if (!memoryless_) fail(ErrorCode::invalid_argument, "read: a session with a memory reads what is asked");
+  const Change change(*this);
+  StepsUnderWay<io::TokenId> reading(read_steps(ids, taps));
+  run_alone(engine_->runner(), reading);
+  return reading.result();
+}
+
+Steps<io::TokenId> Session::read_steps(std::span<const io::TokenId> ids, const model::ReadTaps* taps) {
+  check_ids(ids);
+  if (ids.empty()) fail(ErrorCode::invalid_argument, "read: no tokens");
+  const std::int64_t source = record_.add_source({"text", Speaker::system, ""});
+  co_await append_prompt(tokens_of(ids, source));
+  GenerateOptions options;
+  options.recall.rule = RecallRule::none;
+  options.taps = taps;
+  Reading reading(*engine_, memory_, rows_, options);
+  io::TokenId next = 0;
+  const TokenLogits sink = [&](std::int64_t, std::span<const float> logits) { next = greedy(logits); };
+  const Prompt prompt{ids};
+  co_await reading.prefill(prompt, 0, std::ssize(ids) - 1, sink);
+  co_return next;
+}
+
+void Session::keep_read(std::span<const std::vector<std::int64_t>> rows) {
+  MPLUS_CHECK(memoryless_ && rows_.size() == window_size(), "{} of {} tokens read", rows_.size(),
+              window_size());
+  const Change change(*this);
+  rows_.keep(rows);
+  window_.erase(window_.begin(), window_.end() - rows_.size());
+}
+
 Score Session::score(std::span<const io::TokenId> ids, const ScoreOptions& options) const {
   StepsUnderWay<Score> scoring(score_steps(ids, options));
   run_alone(engine_->runner(), scoring);
@@ -213,9 +260,9 @@ Score Session::score(std::span<const io::TokenId> ids, const ScoreOptions& optio
 Steps<Score> Session::score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) const {
   check_ids(ids);
   const auto n = static_cast<std::int64_t>(ids.size());
-  if (n > engine_->window_tokens())
-    fail(ErrorCode::out_of_capacity, "{} tokens to score; at most {} fit into the {}", n,
-         engine_->window_tokens(), engine_->has_memory() ? "window" : "model's context");
+  if (n > window_tokens())
+    fail(ErrorCode::out_of_capacity, "{} tokens to score; at most {} fit into the {}", n, window_tokens(),
+         has_memory() ? "window" : "model's context");
   Score score;
   if (n == 0) co_return score;
   Session reader = fork();

@@ -89,6 +89,9 @@ class Session {
  public:
   // `long_term`: how rows are kept once they are dropped, if not as the engine's options say.
   explicit Session(Engine& engine, std::uint64_t seed = 0, std::optional<RowFormat> long_term = {});
+  // A window alone, as long as the model's context: nothing is written, and its rows are kept as they are
+  // computed. A model with a memory reads with its adapter over an empty one. It is not saved.
+  static Session without_memory(Engine& engine);
 
   // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
   RememberResult remember(const Document& document, const Progress& progress = {}, const Until& until = {});
@@ -105,6 +108,12 @@ class Session {
   Answer generate(std::string_view prompt, const GenerateOptions& options = {}) const;
   Answer generate_ids(std::span<const io::TokenId> prompt, const GenerateOptions& options = {}) const;
   Score score(std::span<const io::TokenId> ids, const ScoreOptions& options = {}) const;
+
+  // For a session without memory: ids come behind the window and are read now, once for all that is asked
+  // behind them. Returns the most likely token to follow.
+  io::TokenId read(std::span<const io::TokenId> ids, const model::ReadTaps* taps = nullptr);
+  // Of the window, which was read, these rows of each layer alone stay (memory::WindowRows::keep).
+  void keep_read(std::span<const std::vector<std::int64_t>> rows);
 
   // A turn of conversation. One that fails, or is stopped before its answer begins, leaves nothing behind.
   Answer say(std::string_view message, const GenerateOptions& options = {});
@@ -195,6 +204,8 @@ class Session {
   void become(Session&& other);  // its state; the sink stays
 
   void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
+  bool has_memory() const { return engine_->has_memory() && !memoryless_; }
+  std::int64_t window_tokens() const;  // at most
   void require_memory(const char* what) const;
   void check_ids(std::span<const io::TokenId> ids) const;
   std::int64_t window_size() const { return static_cast<std::int64_t>(window_.size()); }
@@ -233,6 +244,7 @@ class Session {
   Steps<> begin_conversation();
   Steps<> close_answer(const Answer& answer, std::int64_t source, std::int64_t opening);
   void emit_turn(std::string_view message, const Answer& answer, const GenerateOptions& options) const;
+  Steps<io::TokenId> read_steps(std::span<const io::TokenId> ids, const model::ReadTaps* taps);
   Steps<Score> score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) const;
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.
   std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
@@ -254,6 +266,7 @@ class Session {
   std::vector<memory::Drops> injected_drops_;
   EventSink sink_;
   bool changing_ = false;
+  bool memoryless_ = false;  // though the model may have one
 };
 
 }  // namespace mplus::engine

@@ -203,7 +203,7 @@ Steps<> Session::replay_steps(const Event& event, bool as_recalled) {
 
 std::vector<std::int64_t> Session::insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
                                                  std::int64_t n, std::int64_t answer_tokens) {
-  const std::int64_t W = engine_->window_tokens();
+  const std::int64_t W = window_tokens();
   const std::int64_t budget = W - window_size() - std::min(answer_tokens, W / 4);
   const Reread again = reread_chunks(*engine_, record_, best_first, n, budget);
   std::vector<WindowToken> tokens = tokens_of(again.ids, window_[static_cast<std::size_t>(at)].source);

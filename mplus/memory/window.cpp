@@ -1,6 +1,7 @@
 #include "mplus/memory/window.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
@@ -114,6 +115,23 @@ void WindowRows::truncate(std::int64_t rows) {
     c.v.resize(static_cast<std::size_t>(rows) * row_bytes_);
   }
   n_ = rows;
+}
+
+void WindowRows::keep(std::span<const std::vector<std::int64_t>> rows) {
+  forget(0);
+  MPLUS_CHECK(std::ssize(rows) == std::ssize(columns_), "rows of {} layers", rows.size());
+  for (std::size_t l = 0; l < rows.size(); ++l) {
+    MPLUS_CHECK(rows[l].size() == rows[0].size(), "{} and {} rows", rows[l].size(), rows[0].size());
+    std::size_t to = 0;
+    for (const std::int64_t row : rows[l]) {
+      MPLUS_CHECK(static_cast<std::int64_t>(to) <= row && row < n_, "row {} of {}", row, n_);
+      for (std::vector<std::byte>* column : {&columns_[l].k, &columns_[l].v})
+        std::memmove(column->data() + to * row_bytes_,
+                     column->data() + static_cast<std::size_t>(row) * row_bytes_, row_bytes_);
+      ++to;
+    }
+  }
+  truncate(rows.empty() ? 0 : std::ssize(rows[0]));
 }
 
 void WindowRows::load(std::int64_t layer, std::span<const std::byte> k, std::span<const std::byte> v) {

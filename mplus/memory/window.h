@@ -32,6 +32,8 @@ class WindowRows {
   void commit(std::int64_t rows) { n_ += rows; }
   void erase(std::int64_t first, std::int64_t count);
   void truncate(std::int64_t rows);
+  // Of each layer these alone stay, in rising order and as many in every one.
+  void keep(std::span<const std::vector<std::int64_t>> rows);
 
   const std::byte* k(std::int64_t layer) const { return columns_[static_cast<std::size_t>(layer)].k.data(); }
   const std::byte* v(std::int64_t layer) const { return columns_[static_cast<std::size_t>(layer)].v.data(); }

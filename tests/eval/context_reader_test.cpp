@@ -50,6 +50,31 @@ TEST_F(Reader, AnswersAsASessionDoes) {
   EXPECT_EQ(reader.answer(std::vector<io::TokenId>(ids.begin(), ids.begin() + 70), 20, "").tokens, expected);
 }
 
+// Rows of a session that has no memory are kept as they were computed, whatever a memory would keep.
+TEST_F(Reader, ReadsNothingRounded) {
+  engine::EngineOptions options = story_options();
+  options.memory.dtype = DType::bf16;
+  engine::Engine rounding(options);
+  ContextReader exact(engine), reader(rounding);
+  EXPECT_EQ(reader.score(ids), exact.score(ids));
+  exact.read(text);
+  reader.read(text);
+  EXPECT_EQ(reader.score(prompt), exact.score(prompt));
+  EXPECT_NE(engine::Session(rounding).score(ids).nll, exact.score(ids));
+}
+
+// The text is read once; a question's tokens are read in one pass, and each token of the answer in one, save
+// the last.
+TEST_F(Reader, AnswersInStepsOfTheRunner) {
+  ContextReader reader(engine);
+  reader.read(text);
+  for (int again = 0; again < 2; ++again) {
+    const std::int64_t before = engine.runner().read_passes();
+    EXPECT_EQ(reader.answer(prompt, 20, "").tokens.size(), 20u);
+    EXPECT_EQ(engine.runner().read_passes() - before, 20);
+  }
+}
+
 TEST_F(Reader, CompressedToEverythingIsTheSame) {
   ContextReader reader(engine);
   reader.read(text);

@@ -97,7 +97,7 @@ Steps<Answer> Answering::answer_from_memory() {
   answer_.prompt_tokens = std::ssize(unread_);
   const std::int64_t expected = replayed_ ? std::ssize(replayed_->answer_ids) : options_.max_tokens;
   for (;; began = Clock::now()) {
-    const std::int64_t room = std::min(expected, engine_.window_tokens());
+    const std::int64_t room = std::min(expected, session_.window_tokens());
     const std::int64_t asked = session_.window_size();
     co_await reading_.prefill(prompt(), room, std::ssize(unread_) - 1, keep_logits_);
     note_read();

@@ -39,7 +39,7 @@ Steps<> Answering::judge() {
   for (const auto& part :
        {chat.default_system(), chat.message(io::Role::user, place_.question).ids, chat.open_assistant()})
     ids.insert(ids.end(), part.begin(), part.end());
-  if (std::ssize(ids) > engine_.window_tokens()) co_return;
+  if (std::ssize(ids) > session_.window_tokens()) co_return;
   const io::TalkProbe& probe = *engine_.weights().memory->talk;
   const auto d = static_cast<std::size_t>(engine_.weights().config.hidden);
   double score = 0;

@@ -127,7 +127,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
 StopReason Answering::reason_to_end(AnswerText& text, io::TokenId id) {
   answer_.tokens.push_back(id);
   const bool ends = !text.push(id);
-  if (!engine_.has_memory() && session_.window_size() == engine_.window_tokens())
+  if (!session_.has_memory() && session_.window_size() == session_.window_tokens())
     return StopReason::context_full;
   return ends ? text.reason() : StopReason::max_tokens;
 }
@@ -140,7 +140,7 @@ WindowToken Answering::first_token() const {
 }
 
 bool Answering::is_full() const {
-  return engine_.has_memory() && session_.window_size() >= engine_.window_tokens();
+  return session_.has_memory() && session_.window_size() >= session_.window_tokens();
 }
 
 // The newest token is not read yet: it stays out of what is written to make room for it.

@@ -218,6 +218,7 @@ std::string long_term_prefix(std::int64_t layer, std::size_t run) {
 }
 
 void Session::write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const {
+  if (memoryless_) fail(ErrorCode::invalid_argument, "save: this session was made without a memory");
   const memory::Layout& layout = memory_.layout();
   Tensors tensors;
   const std::vector<RowFormat> runs = whole ? runs_of(memory_) : std::vector{layout.long_term};
