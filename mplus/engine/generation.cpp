@@ -7,6 +7,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answering.h"
+#include "mplus/io/text/question_prompt.h"
 
 namespace mplus::engine {
 
@@ -148,16 +149,15 @@ Steps<Answer> Generation::run_ids(State& state) {
 
 Steps<Answer> Generation::run_ask(State& state) {
   const Engine& engine = state.session.engine();
-  std::string text = engine.has_memory() && !state.options.plain ? engine.weights().memory->prompt : "";
-  if (text.empty()) {
+  const std::string form = engine.has_memory() && !state.options.plain ? engine.weights().memory->prompt : "";
+  if (form.empty()) {
     if (engine.chat_template()) co_return co_await run_turn(state);
     co_return co_await run_text(state);
   }
-  if (const std::size_t at = text.find("{q}"); at != std::string::npos) text.replace(at, 3, state.text);
   state.options = state.session.asking(state.options, state.text);
   const std::string& stop = engine.weights().memory->stop;
   if (!stop.empty()) state.options.stop.push_back(stop);
-  state.question = std::exchange(state.text, std::move(text));
+  state.question = std::exchange(state.text, io::question_prompt(form, state.text));
   co_return co_await run_text(state);
 }
 

@@ -5,12 +5,12 @@
 #include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/io/text/hash.h"
+#include "mplus/io/text/question_prompt.h"
 
 namespace mplus::eval {
 namespace {
 
 constexpr std::int64_t kObservers = 32;  // SnapKV: the last queries that say what to keep
-constexpr const char* kDefaultPrompt = "Question: {q}\nAnswer:";
 
 void append(std::vector<io::TokenId>& to, const std::vector<io::TokenId>& ids) {
   to.insert(to.end(), ids.begin(), ids.end());
@@ -34,10 +34,8 @@ Asker::Asker(engine::Engine& engine, engine::Engine* base, std::int64_t max_toke
     : engine_(engine), base_(base), max_tokens_(max_tokens), evidence_(evidence), talk_(talk) {}
 
 std::string Asker::prompt(const std::string& question) const {
-  std::string text = engine_.has_memory() ? engine_.weights().memory->prompt : "";
-  if (text.empty()) text = kDefaultPrompt;
-  if (const std::size_t at = text.find("{q}"); at != std::string::npos) text.replace(at, 3, question);
-  return text;
+  const std::string form = engine_.has_memory() ? engine_.weights().memory->prompt : "";
+  return io::question_prompt(form.empty() ? io::kQuestionPrompt : form, question);
 }
 
 std::string Asker::stop() const {

@@ -9,6 +9,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/io/text/question_prompt.h"
 
 namespace mplus::train {
 namespace {
@@ -227,7 +228,7 @@ void read_memory(Keys keys, io::MemoryConfig& memory) {
   memory.d_r = 64;
   memory.lora = {.rank = 32, .alpha = 64};
   memory.recall.rule = RecallRule::consensus;
-  memory.prompt = "Question: {q}\nAnswer:";
+  memory.prompt = io::kQuestionPrompt;
   memory.stop.assign(1, '\n');
   memory.chunk_form = "filled";
   keys.take("K", memory.K);
