@@ -117,32 +117,28 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
                   "the most that rows of memories may take on the host, those in a session's files aside");
 }
 
-void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
-  const std::string group = "Memory";
-  command
-      .add_option("--session", options.session,
-                  file_help + ", in the store of sessions; none: it ends with the process")
-      ->group(group)
-      ->type_name("NAME");
-  command.add_option("--memory", options.file, "instead of a session: a memory in one file")
-      ->group(group)
-      ->type_name("FILE");
+namespace {
+
+constexpr const char* kMemoryGroup = "Memory";
+
+// What long-term memory is searched for, and how.
+void add_recall_options(CLI::App& command, MemoryOptions& options) {
   add_choice(command, "--recall", options.recall,
              "how long-term memory is searched; default: as the delta says, with the words of what was read "
              "where they are known",
              recall_names())
-      ->group(group);
+      ->group(kMemoryGroup);
   add_choice(
       command, "--recall-over", options.recall_over,
       "chunks that compete for recall: those of the long-term store, or everything that is kept, so that "
       "what is in short-term memory already leaves less to recall; default: as the delta says",
       {"long-term", "everything"})
-      ->group(group);
+      ->group(kMemoryGroup);
   command
       .add_option("--recall-margin", options.recall_margin,
                   "chunks so many standard deviations behind the best one are not recalled; default: as the "
                   "delta says, else none is too far")
-      ->group(group)
+      ->group(kMemoryGroup)
       ->type_name("X")
       ->check(CLI::Range(0.0, 1e9).description(""));
   add_choice(
@@ -151,33 +147,37 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
       "that is kept; or that one passage at a time, the newest first, until one answers; default: as the "
       "delta says",
       {"everything", "recalled", "in-turn"})
-      ->group(group);
+      ->group(kMemoryGroup);
   add_choice(
       command, "--search", options.search,
       "exact: every long-term row is scored; two-level: chunks first, then the rows of the best; auto: "
       "two-level in stores so large that it pays",
       {"auto", "exact", "two-level"})
-      ->group(group)
+      ->group(kMemoryGroup)
       ->capture_default_str();
   command
       .add_option("--words-weight", options.words_weight,
                   "what words count beside the vote of the layers, with --recall hybrid")
-      ->group(group)
+      ->group(kMemoryGroup)
       ->type_name("X")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6).description(""));
+}
+
+// What becomes of what was found.
+void add_checking_options(CLI::App& command, MemoryOptions& options) {
   add_choice(
       command, "--evidence", options.evidence,
       "names: an answer that stands in a passage about others than the question names is none; none: it "
       "is not looked at; default: as the delta says, else names",
       {"names", "none"})
-      ->group(group);
+      ->group(kMemoryGroup);
   command
       .add_option(
           "--hops", options.hops,
           "2: a name in the passage found may lead on to a second passage, and both are read together, "
           "where one alone does not answer; 1: it does not; default: as the delta says, else 2")
-      ->group(group)
+      ->group(kMemoryGroup)
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, kMostHops).description(""));
   add_choice(command, "--talk", options.talk,
@@ -185,13 +185,28 @@ void add_memory_options(CLI::App& command, MemoryOptions& options, const std::st
              "memory has nothing to say of it; memory: they are asked of memory like anything else; default: "
              "base, where the delta can tell them",
              {"base", "memory"})
-      ->group(group);
+      ->group(kMemoryGroup);
   command
       .add_option("--recall-chunks", options.recall_chunks,
                   "with --recall oracle: the writes to recall first, by number")
-      ->group(group)
+      ->group(kMemoryGroup)
       ->type_name("N,…")
       ->delimiter(',');
+}
+
+}  // namespace
+
+void add_memory_options(CLI::App& command, MemoryOptions& options, const std::string& file_help) {
+  command
+      .add_option("--session", options.session,
+                  file_help + ", in the store of sessions; none: it ends with the process")
+      ->group(kMemoryGroup)
+      ->type_name("NAME");
+  command.add_option("--memory", options.file, "instead of a session: a memory in one file")
+      ->group(kMemoryGroup)
+      ->type_name("FILE");
+  add_recall_options(command, options);
+  add_checking_options(command, options);
 }
 
 MemoryType memory_type_of(const std::string& name) {
@@ -222,7 +237,7 @@ void add_new_memory_options(CLI::App& command, MemoryOptions& options) {
       ->group(group);
 }
 
-void add_sampling_options(CLI::App& command, SamplingOptions& options) {
+void add_answer_options(CLI::App& command, AnswerOptions& options) {
   const std::string group = "Sampling";
   const auto add = [&](const std::string& name, auto& value, const std::string& help,
                        const std::string& type) {
@@ -230,14 +245,15 @@ void add_sampling_options(CLI::App& command, SamplingOptions& options) {
   };
   add("-n,--max-tokens", options.max_tokens, "longest answer, in tokens", "N")
       ->check(at_least<std::int64_t>(0));
-  add("--temp", options.temperature, "0: always the likeliest token", "T")
+  add("--temp", options.sampling.temperature, "0: always the likeliest token", "T")
       ->check(CLI::Range(0.0, 100.0).description(""));
-  add("--top-k", options.top_k, "only the k likeliest tokens; 0: all", "K")->check(at_least<std::int64_t>(0));
-  add("--top-p", options.top_p, "only the likeliest tokens that make up this much", "P")
+  add("--top-k", options.sampling.top_k, "only the k likeliest tokens; 0: all", "K")
+      ->check(at_least<std::int64_t>(0));
+  add("--top-p", options.sampling.top_p, "only the likeliest tokens that make up this much", "P")
       ->check(CLI::Range(0.0, 1.0).description(""));
-  add("--min-p", options.min_p, "no token below this share of the likeliest one's", "P")
+  add("--min-p", options.sampling.min_p, "no token below this share of the likeliest one's", "P")
       ->check(CLI::Range(0.0, 1.0).description(""));
-  add("--repeat-penalty", options.repeat_penalty, "above 1: makes repetition less likely", "X")
+  add("--repeat-penalty", options.sampling.repetition_penalty, "above 1: makes repetition less likely", "X")
       ->check(CLI::Range(0.01, 100.0).description(""));
   command.add_option("--stop", options.stop, "end before this text; may be given several times")
       ->group(group)
@@ -252,7 +268,7 @@ void add_reread_option(CLI::App& command, std::int64_t& chunks) {
           "--reread", chunks,
           "put the text of the N passages that fit best in front of the question, as far as the window "
           "has room")
-      ->group("Memory")
+      ->group(kMemoryGroup)
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000).description(""));
@@ -268,17 +284,13 @@ void add_json_option(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "report in JSON, one object a line");
 }
 
-engine::GenerateOptions generate_options(const SamplingOptions& sampling, const MemoryOptions& memory,
+engine::GenerateOptions generate_options(const AnswerOptions& answer, const MemoryOptions& memory,
                                          std::uint64_t seed) {
   engine::GenerateOptions options;
-  options.max_tokens = sampling.max_tokens;
-  options.sampling = {.temperature = sampling.temperature,
-                      .top_k = sampling.top_k,
-                      .top_p = sampling.top_p,
-                      .min_p = sampling.min_p,
-                      .repetition_penalty = sampling.repeat_penalty,
-                      .seed = seed};
-  options.stop = sampling.stop;
+  options.max_tokens = answer.max_tokens;
+  options.sampling = answer.sampling;
+  options.sampling.seed = seed;
+  options.stop = answer.stop;
   options.recall.rule = recall_rule_from_name(memory.recall);
   if (!memory.recall_over.empty()) options.recall.over_everything = memory.recall_over == "everything";
   options.recall.margin = memory.recall_margin;

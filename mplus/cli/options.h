@@ -41,13 +41,9 @@ struct MemoryOptions {
   bool keep_hidden = false;
 };
 
-struct SamplingOptions {
+struct AnswerOptions {
   std::int64_t max_tokens = 256;
-  float temperature = 0;
-  std::int64_t top_k = 0;
-  float top_p = 1;
-  float min_p = 0;
-  float repeat_penalty = 1;
+  engine::SamplingOptions sampling;  // the seed aside
   std::vector<std::string> stop;
 };
 
@@ -67,12 +63,12 @@ inline constexpr MemoryType kNewMemory{.dtype = DType::bf16, .long_term = RowFor
 MemoryType memory_type_of(const std::string& name);
 CLI::Option* add_memory_type_option(CLI::App& command, std::string& name, const std::string& help);
 void add_new_memory_options(CLI::App& command, MemoryOptions& options);  // what a memory is begun with
-void add_sampling_options(CLI::App& command, SamplingOptions& options);
+void add_answer_options(CLI::App& command, AnswerOptions& options);
 void add_reread_option(CLI::App& command, std::int64_t& chunks);
 void add_seed_option(CLI::App& command, std::uint64_t& seed);
 void add_json_option(CLI::App& command, bool& json);
 
-engine::GenerateOptions generate_options(const SamplingOptions& sampling, const MemoryOptions& memory,
+engine::GenerateOptions generate_options(const AnswerOptions& answer, const MemoryOptions& memory,
                                          std::uint64_t seed);
 
 // "3, 17 42" → ids; "-" reads the list from standard input. Throws UsageError naming what is no id.

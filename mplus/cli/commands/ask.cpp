@@ -18,7 +18,7 @@ namespace {
 struct AskOptions {
   ModelOptions model;
   MemoryOptions memory;
-  SamplingOptions sampling;
+  AnswerOptions answer;
   std::uint64_t seed = 0;
   std::vector<std::string> questions;
   std::string questions_file;
@@ -59,7 +59,7 @@ std::vector<std::string> all_questions(const AskOptions& options) {
 
 engine::Answer ask_one(const AskOptions& options, OpenMemory& memory, const std::string& question,
                        const Interrupt& interrupt) {
-  engine::GenerateOptions generate = generate_options(options.sampling, options.memory, options.seed);
+  engine::GenerateOptions generate = generate_options(options.answer, options.memory, options.seed);
   generate.cancel = &interrupt.flag();
   generate.why = options.why || options.heat || memory.stored();  // a session counts what was recalled
   generate.reread = options.reread;
@@ -104,7 +104,7 @@ int ask(AskOptions options) {
 
 void add_ask(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<AskOptions>();
-  options->sampling.max_tokens = 64;
+  options->answer.max_tokens = 64;
   CLI::App* command = program.add_subcommand(
       "ask",
       "Answer a question from a memory.\n"
@@ -123,7 +123,7 @@ void add_ask(CLI::App& program, Action& chosen) {
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "the memory to answer from");
-  add_sampling_options(*command, options->sampling);
+  add_answer_options(*command, options->answer);
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"

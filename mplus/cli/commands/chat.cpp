@@ -53,7 +53,7 @@ void add_chat(CLI::App& program, Action& chosen) {
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "what to go on with; made if it is not there");
   add_new_memory_options(*command, options->memory);
-  add_sampling_options(*command, options->sampling);
+  add_answer_options(*command, options->answer);
   add_model_options(*command, options->model, "the default model's own");
   command->footer(
       "Examples:\n"

@@ -88,7 +88,7 @@ bool ChatSession::handle(const std::string& line, Interrupt& interrupt) {
 }
 
 void ChatSession::say(const std::string& message, Interrupt& interrupt) {
-  engine::GenerateOptions how = generate_options(options_.sampling, options_.memory, options_.seed);
+  engine::GenerateOptions how = generate_options(options_.answer, options_.memory, options_.seed);
   how.cancel = &interrupt.flag();
   how.why = true;
   how.reread = options_.reread;

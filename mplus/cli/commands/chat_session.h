@@ -17,7 +17,7 @@ namespace mplus::cli {
 struct ChatOptions {
   ModelOptions model;
   MemoryOptions memory;
-  SamplingOptions sampling;
+  AnswerOptions answer;
   std::uint64_t seed = 0;
   std::string system;
   std::int64_t reread = 0;

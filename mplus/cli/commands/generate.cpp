@@ -17,7 +17,7 @@ namespace {
 struct GenerateCommand {
   ModelOptions model;
   MemoryOptions memory;
-  SamplingOptions sampling;
+  AnswerOptions answer;
   std::uint64_t seed = 0;
   std::string prompt;
   std::string ids;
@@ -44,7 +44,7 @@ int generate(GenerateCommand options) {
   OpenMemory memory(*engine, options.memory, options.seed, store::Access::read);
   const engine::Session& session = memory.session();
   const Interrupt interrupt;
-  engine::GenerateOptions how = generate_options(options.sampling, options.memory, options.seed);
+  engine::GenerateOptions how = generate_options(options.answer, options.memory, options.seed);
   how.cancel = &interrupt.flag();
   how.why = options.why;
   memory.serve_words(how);
@@ -78,7 +78,7 @@ void add_generate(CLI::App& program, Action& chosen) {
   add_seed_option(*command, options->seed);
   add_json_option(*command, options->json);
   add_memory_options(*command, options->memory, "the memory to read with");
-  add_sampling_options(*command, options->sampling);
+  add_answer_options(*command, options->answer);
   add_model_options(*command, options->model, "none, or with --memory the default model's own");
   command->footer(
       "Examples:\n"

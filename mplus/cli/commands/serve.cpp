@@ -226,6 +226,50 @@ void add_mcp(CLI::App& program, Action& chosen) {
   command->callback([options, &chosen] { chosen = [options] { return run_for_assistant(*options); }; });
 }
 
+namespace {
+
+void add_limits(CLI::App& command, ServeOptions& options) {
+  serve::ServerOptions& server = options.server;
+  command
+      .add_option("--sessions-in-memory", server.memories.most_open,
+                  "memories that are open at once, at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--idle", options.idle_seconds, "seconds until an unused memory is put away")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  command.add_option("--most-requests", server.scheduler.most_jobs, "under way at once; more get 429")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--most-connections", server.http.limits.connections, "open at once")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+}
+
+// Who may call, by which names, and how they are encrypted.
+void add_callers(CLI::App& command, ServeOptions& options) {
+  serve::ServerOptions& server = options.server;
+  command
+      .add_option("--memory-header", server.services.memory_headers,
+                  "one more header that names a memory, e.g. X-OpenWebUI-Chat-Id")
+      ->type_name("NAME");
+  command
+      .add_option("--tls-certificate", options.tls.certificate,
+                  "encrypt: a certificate (PEM) with those that vouch for it")
+      ->type_name("FILE");
+  command.add_option("--tls-key", options.tls.key, "its private key (PEM)")->type_name("FILE");
+  command.add_option("--allow-host", server.services.hosts, "a name this server may be called by")
+      ->type_name("NAME");
+  command.add_option("--allow-origin", server.services.origins, "a page's origin that may call it")
+      ->type_name("URL");
+}
+
+}  // namespace
+
 void add_serve(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = program.add_subcommand(
@@ -243,37 +287,8 @@ void add_serve(CLI::App& program, Action& chosen) {
   command->add_option("--port", server.http.port, "port; 0: any that is free")
       ->type_name("N")
       ->capture_default_str();
-  command
-      ->add_option("--sessions-in-memory", server.memories.most_open,
-                   "memories that are open at once, at most")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--idle", options->idle_seconds, "seconds until an unused memory is put away")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0, 86400))
-      ->capture_default_str();
-  command->add_option("--most-requests", server.scheduler.most_jobs, "under way at once; more get 429")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--most-connections", server.http.limits.connections, "open at once")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command
-      ->add_option("--memory-header", server.services.memory_headers,
-                   "one more header that names a memory, e.g. X-OpenWebUI-Chat-Id")
-      ->type_name("NAME");
-  command
-      ->add_option("--tls-certificate", options->tls.certificate,
-                   "encrypt: a certificate (PEM) with those that vouch for it")
-      ->type_name("FILE");
-  command->add_option("--tls-key", options->tls.key, "its private key (PEM)")->type_name("FILE");
-  command->add_option("--allow-host", server.services.hosts, "a name this server may be called by")
-      ->type_name("NAME");
-  command->add_option("--allow-origin", server.services.origins, "a page's origin that may call it")
-      ->type_name("URL");
+  add_limits(*command, *options);
+  add_callers(*command, *options);
   add_choice(*command, "--log", options->log, "a line for each reply on standard error",
              {"text", "json", "none"});
   add_model_options(*command, options->model, "the default model's own");

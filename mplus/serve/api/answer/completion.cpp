@@ -84,9 +84,10 @@ std::vector<io::TokenId> prompt_of(const Services& services, const CompletionReq
 
 }  // namespace
 
-engine::Steps<> answer_prompt(Job& job, Call& call, const CompletionRequest& request,
-                              const engine::Session& session, engine::GenerateOptions options,
-                              ReplyForm& reply, engine::Answer& last) {
+engine::Steps<engine::Answer> answer_prompt(Job& job, Call& call, const CompletionRequest& request,
+                                            const engine::Session& session, engine::GenerateOptions options,
+                                            ReplyForm& reply) {
+  engine::Answer last;
   options.on_text = [&](std::string_view piece) { return reply.text(piece); };
   for (std::int64_t n = 0; n < request.answers; ++n) {
     engine::Generation generation = engine::Generation::generate_ids(session, request.prompt, options);
@@ -95,6 +96,7 @@ engine::Steps<> answer_prompt(Job& job, Call& call, const CompletionRequest& req
     reply.end_answer(last);
     ++options.sampling.seed;
   }
+  co_return last;
 }
 
 engine::Steps<> complete(Services& services, Job& job, Call& call, CompletionRequest& request,
@@ -115,8 +117,7 @@ engine::Steps<> complete(Services& services, Job& job, Call& call, CompletionReq
   request.options.plain =
       std::ssize(request.prompt) + request.options.max_tokens <= services.engine.window_tokens();
   const engine::Session session(services.engine);
-  engine::Answer last;
-  co_await answer_prompt(job, call, request, session, request.options, reply, last);
+  co_await answer_prompt(job, call, request, session, request.options, reply);
   reply.end(std::move(memory));
 }
 

@@ -40,10 +40,10 @@ class ReplyForm {
   virtual void end(Json memory) = 0;  // null: none was read
 };
 
-// Answers of the model to one prompt, beside a memory or without one. Nothing is kept. `last`: of them.
-engine::Steps<> answer_prompt(Job& job, Call& call, const CompletionRequest& request,
-                              const engine::Session& session, engine::GenerateOptions options,
-                              ReplyForm& reply, engine::Answer& last);
+// Answers of the model to one prompt, beside a memory or without one. Nothing is kept. Returns the last.
+engine::Steps<engine::Answer> answer_prompt(Job& job, Call& call, const CompletionRequest& request,
+                                            const engine::Session& session, engine::GenerateOptions options,
+                                            ReplyForm& reply);
 
 // All must outlive it.
 engine::Steps<> complete(Services& services, Job& job, Call& call, CompletionRequest& request,

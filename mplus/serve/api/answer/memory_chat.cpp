@@ -155,7 +155,7 @@ engine::Steps<> MemoryChat::answer_on(engine::Session& copy, engine::Answer& ans
     engine::GenerateOptions how = options();
     if (how.words && !request_.prompt_text.empty()) how.prior = how.words(request_.prompt_text);
     how.words = nullptr;
-    co_await answer_prompt(job_, call_, request_, copy, how, reply_, answer);
+    answer = co_await answer_prompt(job_, call_, request_, copy, how, reply_);
     co_return;
   }
   for (std::int64_t n = 0; n < request_.answers; ++n) {
