@@ -50,12 +50,12 @@ class AnswerQueue {
  public:
   // `at_once`: questions read in one pass.
   AnswerQueue(const Reader& reader, const EvaluationPlan& plan, const io::Tokenizer& tokenizer,
-              const RecallPolicy& policy, torch::Device device, std::size_t at_once, AnswerFile& file)
+              std::size_t at_once, AnswerFile& file)
       : reader_(reader),
         plan_(plan),
         tokenizer_(tokenizer),
-        policy_(policy),
-        device_(device),
+        policy_(reader.model().memory.recall),
+        device_(reader.model().device()),
         at_once_(at_once),
         file_(file) {}
 

@@ -322,8 +322,7 @@ void evaluate(const Model& model, const EvaluationPlan& plan, const io::Tokenize
   std::vector<Keeping> keepings;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Reader& reader = readers.emplace_back(readers.front().with_rows(options.rows[i]));
-    queues.emplace_back(reader, plan, tokenizer, model.memory.recall, model.device(),
-                        static_cast<std::size_t>(at_once), answers[i]);
+    queues.emplace_back(reader, plan, tokenizer, static_cast<std::size_t>(at_once), answers[i]);
     keepings.push_back({options.rows[i], reader, queues.back()});
   }
   const auto start = std::chrono::steady_clock::now();

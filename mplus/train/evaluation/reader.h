@@ -55,6 +55,7 @@ class Reader {
         weights_(merge(model, Adapter::read)),
         head_(model.base.head.detach().to(torch::kFloat32)) {}
 
+  const Model& model() const { return model_; }
   // The same reader for long-term rows that are kept so; weights are shared.
   Reader with_rows(RowFormat rows) const;
 

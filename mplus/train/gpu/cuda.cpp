@@ -32,8 +32,7 @@ struct AskedScores : Function<AskedScores> {
                         const Tensor& keys) {
     const Tensor q = queries.contiguous(), w = weights.contiguous(), k = keys.contiguous();
     Tensor scores = torch::empty({q.size(0), k.size(0)}, q.options().dtype(torch::kFloat32));
-    cuda::asked_scores(in(q), w.const_data_ptr<float>(), in(k), scores.mutable_data_ptr<float>(), q.size(0),
-                       static_cast<int>(q.size(1)), k.size(0), stream_of(q));
+    cuda::asked_scores(asked(q, w, k), scores.mutable_data_ptr<float>(), stream_of(q));
     context->save_for_backward({q, w, k});
     return scores;
   }
@@ -43,10 +42,14 @@ struct AskedScores : Function<AskedScores> {
     const Tensor dscores = gradients[0].contiguous();
     const auto wide = q.options().dtype(torch::kFloat32);
     Tensor dq = torch::zeros(q.sizes(), wide), dk = torch::empty(k.sizes(), wide);
-    cuda::asked_scores_backward(dscores.const_data_ptr<float>(), in(q), w.const_data_ptr<float>(), in(k),
-                                dq.mutable_data_ptr<float>(), dk.mutable_data_ptr<float>(), q.size(0),
-                                static_cast<int>(q.size(1)), k.size(0), stream_of(q));
+    cuda::asked_scores_backward(asked(q, w, k), dscores.const_data_ptr<float>(), dq.mutable_data_ptr<float>(),
+                                dk.mutable_data_ptr<float>(), stream_of(q));
     return {dq.to(q.scalar_type()), Tensor(), dk.to(k.scalar_type())};
+  }
+
+ private:
+  static cuda::AskedKeys asked(const Tensor& q, const Tensor& w, const Tensor& k) {
+    return {in(q), w.const_data_ptr<float>(), in(k), q.size(0), static_cast<int>(q.size(1)), k.size(0)};
   }
 };
 
@@ -56,9 +59,8 @@ struct BestMean : Function<BestMean> {
     const std::int64_t width = x.size(-1), rows = x.numel() / width;
     Tensor mean = torch::empty(x.sizes().slice(0, static_cast<std::size_t>(x.dim()) - 1), x.options());
     Tensor chosen = torch::empty(x.sizes(), x.options().dtype(torch::kUInt8));
-    cuda::best_mean(x.const_data_ptr<float>(), mean.mutable_data_ptr<float>(),
-                    chosen.mutable_data_ptr<std::uint8_t>(), rows, static_cast<int>(width),
-                    static_cast<int>(top), stream_of(x));
+    cuda::best_mean({rows, static_cast<int>(width), static_cast<int>(top)}, x.const_data_ptr<float>(),
+                    mean.mutable_data_ptr<float>(), chosen.mutable_data_ptr<std::uint8_t>(), stream_of(x));
     context->save_for_backward({chosen});
     context->saved_data["top"] = top;
     return mean;
@@ -68,9 +70,10 @@ struct BestMean : Function<BestMean> {
     const Tensor dmean = gradients[0].contiguous();
     const std::int64_t width = chosen.size(-1);
     Tensor dx = torch::empty(chosen.sizes(), dmean.options());
-    cuda::best_mean_backward(dmean.const_data_ptr<float>(), chosen.const_data_ptr<std::uint8_t>(),
-                             dx.mutable_data_ptr<float>(), dmean.numel(), static_cast<int>(width),
-                             static_cast<int>(context->saved_data["top"].toInt()), stream_of(dmean));
+    const int top = static_cast<int>(context->saved_data["top"].toInt());
+    cuda::best_mean_backward({dmean.numel(), static_cast<int>(width), top}, dmean.const_data_ptr<float>(),
+                             chosen.const_data_ptr<std::uint8_t>(), dx.mutable_data_ptr<float>(),
+                             stream_of(dmean));
     return {dx, Tensor()};
   }
 };
@@ -95,8 +98,8 @@ Normed normalise(const Tensor& x, const Tensor& weight, float epsilon) {
   const Tensor from = x.contiguous();
   const std::int64_t d = x.size(-1), rows = from.numel() / d;
   Normed normed{torch::empty_like(from), torch::empty({rows}, from.options().dtype(torch::kFloat32))};
-  cuda::rms_norm(in(from), weight.const_data_ptr<float>(), out(normed.y),
-                 normed.inverse.mutable_data_ptr<float>(), rows, static_cast<int>(d), epsilon, stream_of(x));
+  cuda::rms_norm({in(from), weight.const_data_ptr<float>(), rows, static_cast<int>(d)}, epsilon,
+                 out(normed.y), normed.inverse.mutable_data_ptr<float>(), stream_of(x));
   return normed;
 }
 
@@ -106,9 +109,9 @@ Tensor normalise_back(const Tensor& dy, const Tensor& x, const Tensor& weight, c
   const Tensor from = x.contiguous(), back = dy.contiguous();
   const Tensor other = plus.defined() ? plus.contiguous() : plus;
   Tensor dx = torch::empty_like(from);
-  cuda::rms_norm_backward(in(back), in(from), weight.const_data_ptr<float>(), inverse.const_data_ptr<float>(),
-                          other.defined() ? in(other) : nullptr, out(dx), from.numel() / d,
-                          static_cast<int>(d), stream_of(x));
+  cuda::rms_norm_backward({in(from), weight.const_data_ptr<float>(), from.numel() / d, static_cast<int>(d)},
+                          inverse.const_data_ptr<float>(), in(back), other.defined() ? in(other) : nullptr,
+                          out(dx), stream_of(x));
   return dx;
 }
 
@@ -131,10 +134,10 @@ Tensor swiglu_back(const Tensor& dy, const Tensor& gate_up) {
 
 void rotate_into(const Tensor& from, const Tensor& to, const Rotation& at, Rotate way) {
   const Tensor x = heads_together(from) ? from : from.contiguous();
-  cuda::rotate(in(x), x.stride(0), x.stride(1), out(to), to.stride(0), to.stride(1),
-               at.cos.const_data_ptr<float>(), at.sin.const_data_ptr<float>(),
-               way == Rotate::forward ? 1.0f : -1.0f, x.size(0), x.size(1), static_cast<int>(x.size(2)),
-               static_cast<int>(x.size(3)), stream_of(x));
+  cuda::rotate(
+      {in(x), x.stride(0), x.stride(1), out(to), to.stride(0), to.stride(1)},
+      {at.cos.const_data_ptr<float>(), at.sin.const_data_ptr<float>(), way == Rotate::forward ? 1.0f : -1.0f},
+      {x.size(0), x.size(1), static_cast<int>(x.size(2)), static_cast<int>(x.size(3))}, stream_of(x));
 }
 
 // Aligned to the end, and heads shared.

@@ -22,11 +22,12 @@ __device__ void store_pair(bf16* at, float a, float b) {
   *reinterpret_cast<__nv_bfloat162*>(at) = __floats2bfloat162_rn(a, b);
 }
 
-__global__ void rms_norm_kernel(const bf16* x, const float* weight, bf16* y, float* inverse,
-                                std::int64_t rows, int d, float epsilon) {
+__global__ void rms_norm_kernel(NormedRows of, float epsilon, bf16* y, float* inverse) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.y;
-  if (row >= rows) return;
-  x += row * d;
+  if (row >= of.rows) return;
+  const int d = of.d;
+  const bf16* x = of.x + row * d;
+  const float* weight = of.weight;
   y += row * d;
   float squares = 0;
   for (int i = 2 * threadIdx.x; i < d; i += 2 * kWarp) {
@@ -42,13 +43,14 @@ __global__ void rms_norm_kernel(const bf16* x, const float* weight, bf16* y, flo
 }
 
 // dx = plus + s·(w·dy) − x·s³·mean(w·dy·x)
-__global__ void rms_norm_backward_kernel(const bf16* dy, const bf16* x, const float* weight,
-                                         const float* inverse, const bf16* plus, bf16* dx, std::int64_t rows,
-                                         int d) {
+__global__ void rms_norm_backward_kernel(NormedRows of, const float* inverse, const bf16* dy,
+                                         const bf16* plus, bf16* dx) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.y;
-  if (row >= rows) return;
+  if (row >= of.rows) return;
+  const int d = of.d;
+  const bf16* x = of.x + row * d;
+  const float* weight = of.weight;
   dy += row * d;
-  x += row * d;
   dx += row * d;
   if (plus) plus += row * d;
   float along = 0;
@@ -86,35 +88,32 @@ __global__ void swiglu_backward_kernel(const bf16* dout, const bf16* gate_up, bf
   store_pair(dgate_up + up, y.x * g.x * sx, y.y * g.y * sy);
 }
 
-__global__ void rotate_kernel(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
-                              std::int64_t to_streams, std::int64_t to_rows, const float* cos,
-                              const float* sin, float sign, std::int64_t items, int T, int heads, int half) {
+__global__ void rotate_kernel(RotatedRows rows, Angles by, HeadShape shape, std::int64_t items) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= items) return;
-  const int i = static_cast<int>(at % half), head = static_cast<int>(at / half % heads);
-  const std::int64_t row = at / half / heads, b = row / T, t = row % T, angle = t * half + i;
-  const bf16* x = from + b * from_streams + t * from_rows + head * 2 * half + i;
-  bf16* y = to + b * to_streams + t * to_rows + head * 2 * half + i;
+  const int half = shape.e / 2, T = static_cast<int>(shape.T);
+  const int i = static_cast<int>(at % half), head = static_cast<int>(at / half % shape.heads);
+  const std::int64_t row = at / half / shape.heads, b = row / T, t = row % T, angle = t * half + i;
+  const bf16* x = rows.from + b * rows.from_streams + t * rows.from_rows + head * 2 * half + i;
+  bf16* y = rows.to + b * rows.to_streams + t * rows.to_rows + head * 2 * half + i;
   const float u = __bfloat162float(x[0]), v = __bfloat162float(x[half]);
-  const float c = cos[angle], s = sign * sin[angle];
+  const float c = by.cos[angle], s = by.sign * by.sin[angle];
   y[0] = __float2bfloat16(u * c - v * s);
   y[half] = __float2bfloat16(v * c + u * s);
 }
 
 }  // namespace
 
-void rms_norm(const bf16* x, const float* weight, bf16* y, float* inverse, std::int64_t rows, int d,
-              float epsilon, cudaStream_t stream) {
-  if (rows == 0) return;
-  rms_norm_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(x, weight, y, inverse, rows,
-                                                                                d, epsilon);
+void rms_norm(const NormedRows& of, float epsilon, bf16* y, float* inverse, cudaStream_t stream) {
+  if (of.rows == 0) return;
+  rms_norm_kernel<<<blocks_for(of.rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(of, epsilon, y, inverse);
 }
 
-void rms_norm_backward(const bf16* dy, const bf16* x, const float* weight, const float* inverse,
-                       const bf16* plus, bf16* dx, std::int64_t rows, int d, cudaStream_t stream) {
-  if (rows == 0) return;
-  rms_norm_backward_kernel<<<blocks_for(rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(
-      dy, x, weight, inverse, plus, dx, rows, d);
+void rms_norm_backward(const NormedRows& of, const float* inverse, const bf16* dy, const bf16* plus, bf16* dx,
+                       cudaStream_t stream) {
+  if (of.rows == 0) return;
+  rms_norm_backward_kernel<<<blocks_for(of.rows, kWarps), dim3(kWarp, kWarps), 0, stream>>>(of, inverse, dy,
+                                                                                            plus, dx);
 }
 
 void swiglu(const bf16* gate_up, bf16* out, std::int64_t rows, int width, cudaStream_t stream) {
@@ -129,14 +128,10 @@ void swiglu_backward(const bf16* dout, const bf16* gate_up, bf16* dgate_up, std:
       dout, gate_up, dgate_up, rows, width);
 }
 
-void rotate(const bf16* from, std::int64_t from_streams, std::int64_t from_rows, bf16* to,
-            std::int64_t to_streams, std::int64_t to_rows, const float* cos, const float* sin, float sign,
-            std::int64_t streams, std::int64_t T, int heads, int e, cudaStream_t stream) {
-  const std::int64_t items = streams * T * heads * (e / 2);
+void rotate(const RotatedRows& rows, const Angles& by, const HeadShape& shape, cudaStream_t stream) {
+  const std::int64_t items = shape.streams * shape.T * shape.heads * (shape.e / 2);
   if (items == 0) return;
-  rotate_kernel<<<blocks_for(items, kThreads), kThreads, 0, stream>>>(
-      from, from_streams, from_rows, to, to_streams, to_rows, cos, sin, sign, items, static_cast<int>(T),
-      heads, e / 2);
+  rotate_kernel<<<blocks_for(items, kThreads), kThreads, 0, stream>>>(rows, by, shape, items);
 }
 
 }  // namespace mplus::train::cuda

@@ -44,10 +44,11 @@ __device__ void load_rows(const bf16* from, std::int64_t first, std::int64_t row
   }
 }
 
-__device__ void load_question(const bf16* queries, const float* weights, std::int64_t q, int T,
-                              Question& to) {
-  load_rows(queries + q * T * kE, 0, T, kScoreTokens, to.tokens);
-  for (int t = threadIdx.x; t < kScoreTokens; t += kThreads) to.weights[t] = t < T ? weights[q * T + t] : 0;
+__device__ void load_question(const AskedKeys& asked, std::int64_t q, Question& to) {
+  const int T = asked.T;
+  load_rows(asked.queries + q * T * kE, 0, T, kScoreTokens, to.tokens);
+  for (int t = threadIdx.x; t < kScoreTokens; t += kThreads)
+    to.weights[t] = t < T ? asked.weights[q * T + t] : 0;
 }
 
 __device__ bool asks(const Question& question, int tile) {
@@ -81,20 +82,19 @@ __device__ void to_gradients(const Question& question, int tile, float dscore, W
   __syncwarp();
 }
 
-__global__ void scores_kernel(const bf16* queries, const float* weights, const bf16* keys, float* scores,
-                              int T, std::int64_t rows, int tiles_a_block) {
+__global__ void scores_kernel(AskedKeys asked, float* scores, int tiles_a_block) {
   __shared__ __align__(32) Question question;
   __shared__ __align__(32) bf16 key_rows[kKeys * kPitch];
   __shared__ __align__(32) WarpTile tiles[kWarps];
   const std::int64_t q = blockIdx.y;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, key = lane % kTile;
   WarpTile& tile = tiles[warp];
-  load_question(queries, weights, q, T, question);
+  load_question(asked, q, question);
   for (int i = 0; i < tiles_a_block; ++i) {
     const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * tiles_a_block + i) * kKeys;
-    if (first >= rows) break;
+    if (first >= asked.rows) break;
     __syncthreads();  // nobody reads the tile before any more
-    load_rows(keys, first, rows, kKeys, key_rows);
+    load_rows(asked.keys, first, asked.rows, kKeys, key_rows);
     __syncthreads();
     ColsB own[kSteps];
     for (int s = 0; s < kSteps; ++s)
@@ -109,33 +109,32 @@ __global__ void scores_kernel(const bf16* queries, const float* weights, const b
     }
     sum += __shfl_xor_sync(0xffffffffu, sum, kTile);
     const std::int64_t row = first + warp * kTile + key;
-    if (lane < kTile && row < rows) scores[q * rows + row] = sum;
+    if (lane < kTile && row < asked.rows) scores[q * asked.rows + row] = sum;
   }
 }
 
 // dqueries[q, t] += Σ_j gradient[t, j] · keys[j] over the block's share of the keys.
 __global__ void __launch_bounds__(kThreads)
-    queries_backward_kernel(const float* dscores, const bf16* queries, const float* weights, const bf16* keys,
-                            float* dqueries, int T, std::int64_t rows, int tiles_a_block) {
+    queries_backward_kernel(AskedKeys asked, const float* dscores, float* dqueries, int tiles_a_block) {
   __shared__ __align__(32) Question question;
   __shared__ __align__(32) bf16 key_rows[kKeys * kPitch];
   __shared__ __align__(32) WarpTile tiles[kWarps];
   const std::int64_t q = blockIdx.y;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, key = lane % kTile;
   WarpTile& tile = tiles[warp];
-  load_question(queries, weights, q, T, question);
+  load_question(asked, q, question);
   Sum sums[kTokenTiles][kSteps];
   for (auto& row : sums)
     for (Sum& sum : row) wmma::fill_fragment(sum, 0.f);
   for (int i = 0; i < tiles_a_block; ++i) {
     const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * tiles_a_block + i) * kKeys;
-    if (first >= rows) break;
+    if (first >= asked.rows) break;
     __syncthreads();
-    load_rows(keys, first, rows, kKeys, key_rows);
+    load_rows(asked.keys, first, asked.rows, kKeys, key_rows);
     __syncthreads();
     const bf16* own_rows = key_rows + warp * kTile * kPitch;
     const std::int64_t row = first + warp * kTile + key;
-    const float dscore = row < rows ? dscores[q * rows + row] : 0;
+    const float dscore = row < asked.rows ? dscores[q * asked.rows + row] : 0;
     if (!__any_sync(0xffffffffu, dscore != 0)) continue;
     ColsB own[kSteps];
     for (int s = 0; s < kSteps; ++s) wmma::load_matrix_sync(own[s], own_rows + s * kTile, kPitch);
@@ -164,7 +163,8 @@ __global__ void __launch_bounds__(kThreads)
       __syncwarp();
       for (int at = lane; at < kTile * kTile; at += kWarp) {
         const int token = t * kTile + at / kTile;
-        if (token < T) atomicAdd(dqueries + (q * T + token) * kE + s * kTile + at % kTile, tile.products[at]);
+        if (token < asked.T)
+          atomicAdd(dqueries + (q * asked.T + token) * kE + s * kTile + at % kTile, tile.products[at]);
       }
       __syncwarp();
     }
@@ -172,9 +172,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // dkeys[j] = Σ_q Σ_t gradient[t, j] · queries[q, t], for the block's 64 keys.
-__global__ void keys_backward_kernel(const float* dscores, const bf16* queries, const float* weights,
-                                     const bf16* keys, float* dkeys, std::int64_t n, int T,
-                                     std::int64_t rows) {
+__global__ void keys_backward_kernel(AskedKeys asked, const float* dscores, float* dkeys) {
   __shared__ __align__(32) Question question;
   __shared__ __align__(32) bf16 key_rows[kKeys * kPitch];
   __shared__ __align__(32) WarpTile tiles[kWarps];
@@ -182,18 +180,18 @@ __global__ void keys_backward_kernel(const float* dscores, const bf16* queries, 
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kKeys;
   const std::int64_t row = first + warp * kTile + key;
   WarpTile& tile = tiles[warp];
-  load_rows(keys, first, rows, kKeys, key_rows);
+  load_rows(asked.keys, first, asked.rows, kKeys, key_rows);
   __syncthreads();
   ColsB own[kSteps];
   for (int s = 0; s < kSteps; ++s)
     wmma::load_matrix_sync(own[s], key_rows + warp * kTile * kPitch + s * kTile, kPitch);
   Sum sums[kSteps];
   for (Sum& sum : sums) wmma::fill_fragment(sum, 0.f);
-  for (std::int64_t q = 0; q < n; ++q) {
+  for (std::int64_t q = 0; q < asked.n; ++q) {
     __syncthreads();
-    load_question(queries, weights, q, T, question);
+    load_question(asked, q, question);
     __syncthreads();
-    const float dscore = row < rows ? dscores[q * rows + row] : 0;
+    const float dscore = row < asked.rows ? dscores[q * asked.rows + row] : 0;
     if (!__any_sync(0xffffffffu, dscore != 0)) continue;
     for (int t = 0; t < kTokenTiles; ++t) {
       if (!asks(question, t)) continue;
@@ -215,7 +213,7 @@ __global__ void keys_backward_kernel(const float* dscores, const bf16* queries, 
     wmma::store_matrix_sync(tile.products, sums[s], kTile, wmma::mem_row_major);
     __syncwarp();
     for (int at = lane; at < kTile * kTile; at += kWarp)
-      if (const std::int64_t to = first + warp * kTile + at / kTile; to < rows)
+      if (const std::int64_t to = first + warp * kTile + at / kTile; to < asked.rows)
         dkeys[to * kE + s * kTile + at % kTile] = tile.products[at];
     __syncwarp();
   }
@@ -275,39 +273,36 @@ unsigned blocks_for(std::int64_t items, int per_block) {
 
 }  // namespace
 
-void asked_scores(const bf16* queries, const float* weights, const bf16* keys, float* scores, std::int64_t n,
-                  int T, std::int64_t rows, cudaStream_t stream) {
-  if (n == 0 || rows == 0) return;
+void asked_scores(const AskedKeys& asked, float* scores, cudaStream_t stream) {
+  if (asked.n == 0 || asked.rows == 0) return;
   constexpr int kTiles = 16;  // of keys that a block goes through: the question is loaded once for them
-  const dim3 grid(blocks_for(rows, kKeys * kTiles), static_cast<unsigned>(n));
-  scores_kernel<<<grid, kThreads, 0, stream>>>(queries, weights, keys, scores, T, rows, kTiles);
+  const dim3 grid(blocks_for(asked.rows, kKeys * kTiles), static_cast<unsigned>(asked.n));
+  scores_kernel<<<grid, kThreads, 0, stream>>>(asked, scores, kTiles);
 }
 
-void asked_scores_backward(const float* dscores, const bf16* queries, const float* weights, const bf16* keys,
-                           float* dqueries, float* dkeys, std::int64_t n, int T, std::int64_t rows,
+void asked_scores_backward(const AskedKeys& asked, const float* dscores, float* dqueries, float* dkeys,
                            cudaStream_t stream) {
-  if (rows == 0) return;
+  if (asked.rows == 0) return;
   constexpr int kTiles = 64;
-  if (n > 0) {
-    const dim3 grid(blocks_for(rows, kKeys * kTiles), static_cast<unsigned>(n));
-    queries_backward_kernel<<<grid, kThreads, 0, stream>>>(dscores, queries, weights, keys, dqueries, T, rows,
-                                                           kTiles);
+  if (asked.n > 0) {
+    const dim3 grid(blocks_for(asked.rows, kKeys * kTiles), static_cast<unsigned>(asked.n));
+    queries_backward_kernel<<<grid, kThreads, 0, stream>>>(asked, dscores, dqueries, kTiles);
   }
-  keys_backward_kernel<<<blocks_for(rows, kKeys), kThreads, 0, stream>>>(dscores, queries, weights, keys,
-                                                                         dkeys, n, T, rows);
+  keys_backward_kernel<<<blocks_for(asked.rows, kKeys), kThreads, 0, stream>>>(asked, dscores, dkeys);
 }
 
-void best_mean(const float* x, float* mean, std::uint8_t* chosen, std::int64_t rows, int width, int top,
-               cudaStream_t stream) {
-  if (rows == 0) return;
-  best_mean_kernel<<<blocks_for(rows, kWarps), kThreads, 0, stream>>>(x, mean, chosen, rows, width, top);
+void best_mean(const BestOfRows& of, const float* x, float* mean, std::uint8_t* chosen, cudaStream_t stream) {
+  if (of.rows == 0) return;
+  best_mean_kernel<<<blocks_for(of.rows, kWarps), kThreads, 0, stream>>>(x, mean, chosen, of.rows, of.width,
+                                                                         of.top);
 }
 
-void best_mean_backward(const float* dmean, const std::uint8_t* chosen, float* dx, std::int64_t rows,
-                        int width, int top, cudaStream_t stream) {
-  if (rows == 0) return;
-  best_mean_backward_kernel<<<blocks_for(rows * width, kThreads), kThreads, 0, stream>>>(
-      dmean, chosen, dx, rows * width, width, 1.f / static_cast<float>(top));
+void best_mean_backward(const BestOfRows& of, const float* dmean, const std::uint8_t* chosen, float* dx,
+                        cudaStream_t stream) {
+  if (of.rows == 0) return;
+  const std::int64_t numbers = of.rows * of.width;
+  best_mean_backward_kernel<<<blocks_for(numbers, kThreads), kThreads, 0, stream>>>(
+      dmean, chosen, dx, numbers, of.width, 1.f / static_cast<float>(of.top));
 }
 
 }  // namespace mplus::train::cuda

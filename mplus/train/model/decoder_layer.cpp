@@ -73,21 +73,42 @@ struct Layer : Function<Layer> {
     }
   };
 
-  static variable_list forward(AutogradContext* context, const Tensor& x, const Tensor& front,
-                               const Tensor& known_k, const Tensor& known_v, const Tensor& attention_norm,
-                               const Tensor& mlp_norm, const Tensor& qkv, const Tensor& o,
-                               const Tensor& gate_up, const Tensor& down, const MaybeTensor& maybe_bias,
-                               const MaybeTensor& maybe_q_norm, const MaybeTensor& maybe_k_norm,
-                               const Tensor& cos, const Tensor& sin, double epsilon, std::int64_t last,
-                               bool spare_memory) {
-    const Tensor qkv_bias = maybe_bias.value_or(Tensor()), q_norm = maybe_q_norm.value_or(Tensor()),
-                 k_norm = maybe_k_norm.value_or(Tensor());
-    const Shape shape(x, front, known_k, qkv, cos);
-    const auto near_zero = static_cast<float>(epsilon);
-    const std::int64_t B = x.size(0), keys = shape.front() + shape.T;
-    const Tensor k = torch::empty({B, keys, shape.G, shape.e}, x.options()), v = torch::empty_like(k);
+  // What goes through autograd, in this order.
+  struct Inputs {
+    explicit Inputs(at::TensorList in)
+        : x(in[0]),
+          front(in[1]),
+          known_k(in[2]),
+          known_v(in[3]),
+          attention_norm(in[4]),
+          mlp_norm(in[5]),
+          qkv(in[6]),
+          o(in[7]),
+          gate_up(in[8]),
+          down(in[9]) {}
+    const Tensor &x, &front, &known_k, &known_v, &attention_norm, &mlp_norm, &qkv, &o, &gate_up, &down;
+  };
+  struct Vectors {  // that some models have
+    MaybeTensor qkv_bias, q_norm, k_norm;
+  };
+  struct Form {
+    Rotation at;
+    float epsilon;
+    std::int64_t last;
+    bool spare_memory;
+  };
+
+  // Of [hidden | known | x] keys and values, of x queries; queries and keys rotated.
+  struct Projection {
+    Tensor q, k, v;
+  };
+  static Projection project(const Inputs& in, const Vectors& vectors, const Form& form, const Shape& shape) {
+    const Tensor bias = vectors.qkv_bias.value_or(Tensor()), q_norm = vectors.q_norm.value_or(Tensor()),
+                 k_norm = vectors.k_norm.value_or(Tensor());
+    const std::int64_t B = in.x.size(0), keys = shape.front() + shape.T;
+    const Tensor k = torch::empty({B, keys, shape.G, shape.e}, in.x.options()), v = torch::empty_like(k);
     const auto at = [&](std::int64_t first, std::int64_t rows) {
-      return Rotation{cos.narrow(0, first, rows), sin.narrow(0, first, rows)};
+      return Rotation{form.at.cos.narrow(0, first, rows), form.at.sin.narrow(0, first, rows)};
     };
     const auto place = [&](std::int64_t first, const Tensor& from_k, const Tensor& from_v) {
       const std::int64_t rows = from_k.size(1);
@@ -96,52 +117,66 @@ struct Layer : Function<Layer> {
       v.narrow(1, first, rows).copy_(from_v);
     };
     if (shape.hidden > 0) {
-      const Tensor product = torch::linear(normalise(front, attention_norm, near_zero).y, shape.kv_rows(qkv),
-                                           shape.kv_rows(qkv_bias));
-      place(0, normed_heads(shape.k(product), k_norm, near_zero), shape.v(product));
+      const Tensor product = torch::linear(normalise(in.front, in.attention_norm, form.epsilon).y,
+                                           shape.kv_rows(in.qkv), shape.kv_rows(bias));
+      place(0, normed_heads(shape.k(product), k_norm, form.epsilon), shape.v(product));
     }
-    place(shape.hidden, known_k, known_v);
-    const Tensor product = torch::linear(normalise(x, attention_norm, near_zero).y, qkv, qkv_bias);
-    place(shape.front(), normed_heads(shape.k(product), k_norm, near_zero), shape.v(product));
-    const Tensor q = torch::empty({B, shape.T, shape.H, shape.e}, x.options());
-    rotate_into(normed_heads(shape.q(product), q_norm, near_zero), q, at(shape.front(), shape.T),
+    place(shape.hidden, in.known_k, in.known_v);
+    const Tensor product = torch::linear(normalise(in.x, in.attention_norm, form.epsilon).y, in.qkv, bias);
+    place(shape.front(), normed_heads(shape.k(product), k_norm, form.epsilon), shape.v(product));
+    const Tensor q = torch::empty({B, shape.T, shape.H, shape.e}, in.x.options());
+    rotate_into(normed_heads(shape.q(product), q_norm, form.epsilon), q, at(shape.front(), shape.T),
                 Rotate::forward);
-    const Attention attention = attend(q, k, v);
-    const Tensor mid = add_product(x, attention.out.flatten(2), o);  // [B, T, d]
-    const Tensor gate_and_up = torch::linear(normalise(mid, mlp_norm, near_zero).y, gate_up);
-    const Tensor y = add_product(mid, swiglu(gate_and_up), down);
+    return {q, k, v};
+  }
 
-    variable_list kept = {x,
-                          front,
-                          known_k,
-                          attention_norm,
-                          mlp_norm,
-                          qkv,
-                          o,
-                          gate_up,
-                          down,
-                          cos,
-                          sin,
-                          q,
-                          k,
-                          v,
+  static variable_list forward(AutogradContext* context, at::TensorList inputs, const MaybeTensor& qkv_bias,
+                               const MaybeTensor& q_norm, const MaybeTensor& k_norm, const Form& form) {
+    const Inputs in(inputs);
+    const Vectors vectors{qkv_bias, q_norm, k_norm};
+    const Shape shape(in.x, in.front, in.known_k, in.qkv, form.at.cos);
+    const Projection own = project(in, vectors, form, shape);
+    const Attention attention = attend(own.q, own.k, own.v);
+    const Tensor mid = add_product(in.x, attention.out.flatten(2), in.o);  // [B, T, d]
+    const Tensor gate_and_up = torch::linear(normalise(mid, in.mlp_norm, form.epsilon).y, in.gate_up);
+    const Tensor y = add_product(mid, swiglu(gate_and_up), in.down);
+    variable_list kept = {in.x,
+                          in.front,
+                          in.known_k,
+                          in.attention_norm,
+                          in.mlp_norm,
+                          in.qkv,
+                          in.o,
+                          in.gate_up,
+                          in.down,
+                          form.at.cos,
+                          form.at.sin,
+                          own.q,
+                          own.k,
+                          own.v,
                           attention.out,
                           mid,
-                          spare_memory ? Tensor() : gate_and_up,
-                          qkv_bias,
-                          q_norm,
-                          k_norm};
+                          form.spare_memory ? Tensor() : gate_and_up,
+                          qkv_bias.value_or(Tensor()),
+                          q_norm.value_or(Tensor()),
+                          k_norm.value_or(Tensor())};
     kept.insert(kept.end(), attention.for_backward.begin(), attention.for_backward.end());
     context->save_for_backward(kept);
-    context->saved_data["epsilon"] = epsilon;
-    context->saved_data["norms"] = attention_norm.requires_grad() || mlp_norm.requires_grad();
-    context->saved_data["qkv"] = qkv.requires_grad();
-    context->saved_data["qkv_bias"] = qkv_bias.defined() && qkv_bias.requires_grad();
-    context->saved_data["head_norms"] = q_norm.defined() && q_norm.requires_grad();
-    context->saved_data["o"] = o.requires_grad();
-    context->saved_data["mlp"] = gate_up.requires_grad() || down.requires_grad();
+    note_what_is_trained(context, in, vectors);
+    context->saved_data["epsilon"] = static_cast<double>(form.epsilon);
     context->set_materialize_grads(false);
-    return {y, y.narrow(1, y.size(1) - last, last).clone()};
+    return {y, y.narrow(1, y.size(1) - form.last, form.last).clone()};
+  }
+
+  static void note_what_is_trained(AutogradContext* context, const Inputs& in, const Vectors& vectors) {
+    const auto trained = [](const MaybeTensor& vector) { return vector && vector->requires_grad(); };
+    auto& data = context->saved_data;
+    data["norms"] = in.attention_norm.requires_grad() || in.mlp_norm.requires_grad();
+    data["qkv"] = in.qkv.requires_grad();
+    data["qkv_bias"] = trained(vectors.qkv_bias);
+    data["head_norms"] = trained(vectors.q_norm);
+    data["o"] = in.o.requires_grad();
+    data["mlp"] = in.gate_up.requires_grad() || in.down.requires_grad();
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients);
@@ -170,9 +205,8 @@ class LayerBackward {
     dknown_v_ = torch::empty_like(known_k_);
     if (shape_.hidden > 0) through_front();
     if (shape_.known > 0) through_known();
-    return {dx_,      dfront_,  dknown_k_, dknown_v_, dattention_norm_, dmlp_norm_,
-            dqkv_,    do_,      dgate_up_, ddown_,    dqkv_bias_,       dq_norm_,
-            dk_norm_, Tensor(), Tensor(),  Tensor(),  Tensor(),         Tensor()};
+    return {dx_, dfront_,   dknown_k_, dknown_v_,  dattention_norm_, dmlp_norm_, dqkv_,
+            do_, dgate_up_, ddown_,    dqkv_bias_, dq_norm_,         dk_norm_,   Tensor()};
   }
 
  private:
@@ -313,10 +347,11 @@ LayerOutput decoder_layer(const LayerWeights& w, const io::ModelConfig& config, 
   const Tensor known_k = front.known.k.defined() ? front.known.k : none;
   const Tensor known_v = front.known.v.defined() ? front.known.v : none;
   const Rotation at = rope.rows(0, hidden.size(1) + known_k.size(1) + x.size(1));
-  const variable_list out =
-      Layer::apply(x, hidden, known_k, known_v, w.attention_norm, w.mlp_norm, w.qkv, w.o, w.gate_up, w.down,
-                   maybe(w.qkv_bias), maybe(w.q_norm), maybe(w.k_norm), at.cos, at.sin,
-                   static_cast<double>(config.norm_epsilon), last, w.spare_memory);
+  const Tensor inputs[] = {x,          hidden, known_k, known_v,   w.attention_norm,
+                           w.mlp_norm, w.qkv,  w.o,     w.gate_up, w.down};
+  const at::TensorList list = inputs;
+  const Layer::Form form{at, config.norm_epsilon, last, w.spare_memory};
+  const variable_list out = Layer::apply(list, maybe(w.qkv_bias), maybe(w.q_norm), maybe(w.k_norm), form);
   return {out[0], last > 0 ? out[1] : Tensor()};
 }
 

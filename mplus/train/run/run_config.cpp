@@ -100,6 +100,19 @@ void read_rates(Keys keys, LearningRates& rates) {
   keys.close();
 }
 
+void read_most_chunks(Keys& keys, LessonOptions& lesson) {
+  const toml::array* list = keys.pairs("chunks");
+  if (!list) return;
+  lesson.chunks.clear();
+  for (const toml::node& item : *list) {
+    const toml::array* pair = item.as_array();
+    const auto from = pair && pair->size() == 2 ? pair->at(0).value<double>() : std::nullopt;
+    const auto most = pair && pair->size() == 2 ? pair->at(1).value<std::int64_t>() : std::nullopt;
+    if (!from || !most || *most < 1) keys.wrong("chunks", "pairs [share of the stage, most chunks]");
+    lesson.chunks.emplace_back(*from, *most);
+  }
+}
+
 void read_lesson(Keys& keys, StageConfig& stage) {
   LessonOptions& lesson = stage.lesson;
   keys.take("streams", lesson.streams);
@@ -142,16 +155,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
     }
     shares.close();
   }
-  if (const toml::array* list = keys.pairs("chunks")) {
-    lesson.chunks.clear();
-    for (const toml::node& item : *list) {
-      const toml::array* pair = item.as_array();
-      const auto from = pair && pair->size() == 2 ? pair->at(0).value<double>() : std::nullopt;
-      const auto most = pair && pair->size() == 2 ? pair->at(1).value<std::int64_t>() : std::nullopt;
-      if (!from || !most || *most < 1) keys.wrong("chunks", "pairs [share of the stage, most chunks]");
-      lesson.chunks.emplace_back(*from, *most);
-    }
-  }
+  read_most_chunks(keys, lesson);
   keys.take("store", stage.step.store);
   keys.take("gradient", stage.step.gradient);
   keys.take("recall", stage.step.recall);

@@ -113,6 +113,26 @@ std::vector<Tally::Line> Tally::take(Processes* processes) {
   return lines;
 }
 
+namespace {
+
+// Writes of B streams at once; gradients go through some of them.
+void write_lesson(const Model& model, const Lesson& lesson, double gradient, StreamMemory& memory) {
+  const auto B = static_cast<std::int64_t>(lesson.reads.at(0).update.size());
+  const bool through_writes =
+      Random(static_cast<std::uint64_t>(lesson.step), {.purpose = kThroughWrites}).chance(gradient);
+  const torch::AutoGradMode mode(through_writes && torch::GradMode::is_enabled());
+  const PassWeights writing = merge(model, Adapter::write);
+  for (const std::vector<std::int32_t>& tokens : lesson.writes) {
+    const Tensor chunk =
+        upload(tokens, {B, static_cast<std::int64_t>(tokens.size()) / B}, torch::kInt32, model.device());
+    const auto rows = write_pass(model, writing, memory, chunk.to(torch::kInt64));
+    memory.update(model, rows,
+                  memory.draw_drops(rows[0].size(1), std::nullopt, lesson.streams, lesson.first));
+  }
+}
+
+}  // namespace
+
 Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& options,
                    std::optional<StreamMemory>& live, Tally& tally, Processes* processes) {
   const torch::Device device = model.device();
@@ -124,17 +144,7 @@ Tensor lesson_loss(const Model& model, const Lesson& lesson, const StepOptions& 
     std::optional<StreamMemory>& own = lesson.memory == MemoryUse::live ? live : fresh;
     if (lesson.begins) own.emplace(model, B, lesson.memory == MemoryUse::live ? options.store : 0);
     memory = &own.value();
-    const bool through_writes =
-        Random(static_cast<std::uint64_t>(lesson.step), {.purpose = kThroughWrites}).chance(options.gradient);
-    const torch::AutoGradMode mode(through_writes && torch::GradMode::is_enabled());
-    const PassWeights writing = merge(model, Adapter::write);
-    for (const std::vector<std::int32_t>& tokens : lesson.writes) {
-      const Tensor chunk =
-          upload(tokens, {B, static_cast<std::int64_t>(tokens.size()) / B}, torch::kInt32, device);
-      const auto rows = write_pass(model, writing, *memory, chunk.to(torch::kInt64));
-      memory->update(model, rows,
-                     memory->draw_drops(rows[0].size(1), std::nullopt, lesson.streams, lesson.first));
-    }
+    write_lesson(model, lesson, options.gradient, *memory);
   }
   const ProjectedSlots slots = memory ? project_slots(model, reading, *memory) : ProjectedSlots{};
   std::vector<Tensor> losses;
