@@ -4,8 +4,10 @@
 #include "mplus/kernels/adapter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mplus/kernels/activation.h"
+#include "mplus/kernels/backend.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {
@@ -101,6 +103,34 @@ TEST_P(LinearAdaptedTest, AddsTheProductOfBothHalves) {
             check_row(second, x.data() + t * inputs, nullptr, second.out.data() + t * 7);
           }
         }
+}
+
+// In the order that the instruction set reads codes in, where it has one.
+Matrix arranged(Queue& queue, std::vector<std::byte>& bytes, const Matrix& m) {
+  const std::size_t size = queue.backend().arranged_bytes(queue.numerics(), m);
+  if (size == 0) return m;
+  bytes.resize(size);
+  return queue.backend().arrange(queue, bytes.data(), m);
+}
+
+TEST_P(LinearAdaptedTest, ArrangedWeightsGiveTheSameBits) {
+  ThreadPool pool(2);
+  Queue queue(pool, Numerics::fast);
+  for (const std::int64_t T : {1, 40}) {
+    Projection p(8, DType::q4_1, DType::i8, 83, 96, 32, T);
+    Random random(9);
+    const std::vector<float> x = random.values(T * 96);
+    AdaptedOutput output = p.output();
+    linear_adapted(queue, floats(x, {T, 96}), {&output, 1}, Rows::batched);
+    const std::vector<float> plain = std::exchange(p.out, std::vector<float>(p.out.size()));
+    output = p.output();
+    std::vector<std::byte> bytes[3];
+    p.matrix = arranged(queue, bytes[0], p.matrix);
+    output.adapter.a = arranged(queue, bytes[1], output.adapter.a);
+    output.adapter.b = arranged(queue, bytes[2], output.adapter.b);
+    linear_adapted(queue, floats(x, {T, 96}), {&output, 1}, Rows::batched);
+    EXPECT_EQ(p.out, plain) << T;
+  }
 }
 
 // silu(gate) · up, read by a product: left as rows of floats, or as the product reads them.

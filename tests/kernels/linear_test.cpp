@@ -34,13 +34,12 @@ double rounding_error(double largest, double most) {
   return step < 0x1p-120 ? largest : step * (0.5 + most * 4.0 * kEpsilon);
 }
 
-// How products are made: in f32, of activations as integers, or of both factors rounded: to bf16, to two
-// terms of bf16, or to integers of 14 bits (64 columns of x) and of 13 (weights of an output).
+// How products are made: in f32, of activations as integers, or of both factors rounded: to bf16, x to two
+// terms of it, or to integers of 14 bits (64 columns of x) and of 13 (weights of an output).
 enum class Path { f32, i8, bf16, terms, i16 };
-constexpr double kBf16 = 0x1p-8;  // half a step of x and of w, relative to their product
-constexpr double kTerms =
-    0x1p-16;  // half a step of both, and the product of the low terms, which is left out
-constexpr double kSmallest = 0x1p-125;  // what is smaller may count as zero there
+constexpr double kBf16 = 0x1p-8;             // half a step of x and of w, relative to their product
+constexpr double kTerms = 0x1p-9 + 0x1p-16;  // half a step of w, and what both terms leave of x
+constexpr double kSmallest = 0x1p-125;       // what is smaller may count as zero there
 constexpr std::int64_t kScaled = 64;
 constexpr double kMostX = 8191, kMostWeight = 4095;
 

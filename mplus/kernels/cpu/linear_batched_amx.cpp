@@ -46,21 +46,22 @@ MPLUS_INLINE void put_terms(std::byte* to, const Terms& terms) {
   store_bits(to + kTermBytes, terms.low);
 }
 
-// The columns of kLanes outputs as tiles, each [pair, output].
+// The columns of kLanes outputs as tiles, each [pair, output]. Codes of i8 are multiplied with `of_codes`.
 template <DType kType, class Rows>
-MPLUS_INLINE void pack_lanes(std::byte* out, const Rows& rows, std::int64_t begin, std::int64_t end) {
+MPLUS_INLINE void pack_lanes(std::byte* out, const Rows& rows, std::int64_t begin, std::int64_t end,
+                             F of_codes) {
   for_lane_blocks<kType, Order::lanes>(rows, begin, end, [&](std::int64_t b, const LaneCodes& block) {
-    std::byte* to = out + (b - begin / kQuantBlock) * kStepBytes;
+    std::byte* to = out + (b - begin / kQuantBlock) * kTermBytes;
     MPLUS_UNROLL for (int k = 0; k < 8; ++k) {
       const F scale = has_half_scales(kType) && k >= 4 ? block.second : block.scale;
       const auto value = [&](int place) {
         F code = to_float(code_of<kType>(block.words[k], place));
         if constexpr (kType == DType::q4_0) code = code - 8.0f;
-        if constexpr (kType == DType::i8) return code;
+        if constexpr (kType == DType::i8) return code * of_codes;
         return has_minimum(kType) ? fma(code, scale, block.second) : code * scale;
       };
       MPLUS_UNROLL for (int j = 0; j < 4; j += 2) {
-        put_terms(to + (2 * k + j / 2) * kVectorBytes, pair_terms(value(j), value(j + 1)));
+        store_bits(to + (2 * k + j / 2) * kVectorBytes, bf16_pair(value(j), value(j + 1)));
       }
     }
   });
@@ -76,9 +77,9 @@ void pack(std::byte* out, const LinearJob& job, std::int64_t row0, std::int64_t 
   for (int n = 0; n < kOutputs / kLanes; ++n, out += kTileBytes) {
     const std::int64_t row = lanes_at(job, row0, n);
     if (job.interleaved) {
-      pack_lanes<kType>(out, interleaved_rows(job, row, job.outputs), begin, end);
+      pack_lanes<kType>(out, interleaved_rows(job, row, job.outputs), begin, end, splat(1.0f));
     } else {
-      pack_lanes<kType>(out, lane_rows(job, row, job.outputs), begin, end);
+      pack_lanes<kType>(out, lane_rows(job, row, job.outputs), begin, end, splat(1.0f));
     }
   }
 }
@@ -102,13 +103,27 @@ void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* co
     pack_columns<kType>(columns, kLanes, low.w + first * low.row_bytes, offsets, low.inputs, scales);
     for (std::int64_t i = 0; i < padded; i += 2) {
       const auto value = [&](std::int64_t column) { return load(columns + column * kLanes) * low.scale; };
-      put_terms(out + i / kTilePairs * kStepBytes + n * kTileBytes + i % kTilePairs / 2 * kVectorBytes,
-                pair_terms(value(i), value(i + 1)));
+      store_bits(out + i / kTilePairs * kTermBytes + n * kTileBytes + i % kTilePairs / 2 * kVectorBytes,
+                 bf16_pair(value(i), value(i + 1)));
     }
   }
 }
 
+void pack_interleaved_low(std::byte* out, const LinearJob& job, std::int64_t row0) {
+  const LowRankJob& low = job.low;
+  LinearJob outer;
+  outer.w = low.w;
+  outer.row_scales = low.row_scales;
+  outer.dtype = DType::i8;
+  outer.row_bytes = low.row_bytes;
+  for (int n = 0; n < kOutputs / kLanes; ++n, out += kTileBytes) {
+    const InterleavedRows rows = interleaved_rows(outer, lanes_at(job, row0, n), job.outputs);
+    pack_lanes<DType::i8>(out, rows, 0, low.inputs, rows.scales * low.scale);
+  }
+}
+
 void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* columns) {
+  if (job.low.interleaved) return pack_interleaved_low(out, job, row0);
   switch (job.low.dtype) {
     case DType::f16:
       return pack_low<DType::f16>(out, job, row0, columns);
@@ -123,11 +138,22 @@ void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* co
 
 // Tiles 0 … 3 += the products of two tiles' rows with two tiles' outputs.
 MPLUS_INLINE void add_steps(const std::byte* x, const std::byte* w, std::int64_t steps) {
-  const auto tile_of = [](const std::byte* step) {
-    return [step](int term, int i) { return step + term * kTermBytes + i * kTileBytes; };
+  const auto multiply = [] {
+    tile_multiply<0, 4, 6>();
+    tile_multiply<1, 4, 7>();
+    tile_multiply<2, 5, 6>();
+    tile_multiply<3, 5, 7>();
   };
-  for (std::int64_t k = 0; k < steps; ++k, x += kStepBytes, w += kStepBytes)
-    add_products(tile_of(x), tile_of(w));
+  for (std::int64_t k = 0; k < steps; ++k, x += kStepBytes, w += kTermBytes) {
+    tile_load<6>(w);
+    tile_load<7>(w + kTileBytes);
+    tile_load<4>(x + kTermBytes);
+    tile_load<5>(x + kTermBytes + kTileBytes);
+    multiply();
+    tile_load<4>(x);
+    tile_load<5>(x + kTileBytes);
+    multiply();
+  }
 }
 MPLUS_INLINE void zero_sums() {
   tile_zero<0>();

@@ -39,6 +39,7 @@ struct LowRankJob {
   std::int64_t inputs = 0;  // at most kMostLow
   std::int64_t row_bytes = 0;
   float scale = 1.0f;
+  bool interleaved = false;  // i8 only
 };
 inline constexpr std::int64_t kMostLow = 256;
 

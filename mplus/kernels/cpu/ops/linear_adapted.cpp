@@ -17,7 +17,7 @@ bool folds(const Queue& queue, const AdaptedOutput& output, Rows rows) {
   const auto rounded = [&](const Matrix& w) { return path_of(queue, w, rows) == Path::rounded; };
   if (!rounded(*output.base) || output.base->dtype == DType::i8) return false;
   const LowRank& adapter = output.adapter;
-  return adapter.a.empty() || (rounded(adapter.a) && adapter.b.cols <= kMostLow && !adapter.b.interleaved &&
+  return adapter.a.empty() || (rounded(adapter.a) && adapter.b.cols <= kMostLow &&
                                (is_float(adapter.b.dtype) || adapter.b.dtype == DType::i8));
 }
 
@@ -91,7 +91,7 @@ Cut adapted_cut(Queue& queue, const Inputs& in, const AdaptedOutput& output, std
   if (a.empty()) return cut;
   MPLUS_CHECK(b.dtype != DType::i8 || b.row_scales != nullptr, "i8 weights without row scales");
   cut.job.low = {in.low[i], static_cast<const std::byte*>(b.data),         b.row_scales, b.dtype,
-                 b.cols,    static_cast<std::int64_t>(b.row_size_bytes()), scale};
+                 b.cols,    static_cast<std::int64_t>(b.row_size_bytes()), scale,        b.interleaved};
   return cut;
 }
 
