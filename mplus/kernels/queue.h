@@ -21,8 +21,8 @@
 namespace mplus::kernels {
 
 // exact: all arithmetic in f32. fast: what the device does best. On the processor quantised and i8 weights
-// meet activations rounded to integers of fifteen bits in blocks of 32; batched rows on Arm, where there are
-// instructions for it, activations and weights rounded to bf16 (docs/numerics.md).
+// meet activations rounded to integers of fifteen bits in blocks of 32; of batched rows both are rounded, as
+// the instruction set multiplies them fastest (docs/numerics.md).
 enum class Numerics : std::uint8_t { exact, fast };
 
 class Backend;

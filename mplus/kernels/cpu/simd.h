@@ -57,12 +57,12 @@ MPLUS_INLINE F load_partial(const float* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
   return v;
 }
-struct Half {  // an element of a cache
-  std::uint16_t bits;
-};
 MPLUS_INLINE void store_partial(float* p, F v, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 }
+struct Half {  // an element of a cache
+  std::uint16_t bits;
+};
 
 // How far ahead of their use weights are asked for: streams from memory are what decoding waits for, and
 // processors give up on them at page borders.
