@@ -4,7 +4,7 @@
 set -uo pipefail
 usage="usage: scripts/test.sh [--quick | --all]
   --quick  release build and its tests only
-  --all    also the suite under ThreadSanitizer, and clang-tidy
+  --all    also the suite under ThreadSanitizer, and clang-tidy over every file
 environment: CI=true             nothing may be missing
              MPLUS_TEST_MINUTES  on a machine with a limit: parts at the end that would go over it are left out, and named
              MPLUS_FUZZ_SECONDS  time for each fuzz target (default 15)"
@@ -85,6 +85,12 @@ test_trainer() {
   fi
 }
 
+tidy() { # [OPTION…]: over what was built here
+  local builds=(build/asan)
+  if [ -f build/train/compile_commands.json ]; then builds+=(build/train); fi
+  python3 scripts/tidy.py "${builds[@]}" "$@"
+}
+
 fetch_model() {
   scripts/fetch_model.sh && return
   [ "$ci" = true ] && return 1
@@ -105,6 +111,7 @@ check "model tests ran" model_tests_ran
 if [ "$extent" != quick ]; then
   check "format" scripts/check_format.sh
   check "size of the tree" python3 scripts/check_tree.py --self-test
+  check "functions" python3 scripts/check_functions.py --self-test
   check "rooms" python3 scripts/check_rooms.py --self-test
   check "documents" python3 scripts/check_docs.py --self-test --program build/release/cli/mplus
   # By clang: another compiler's warnings, and half the time to build. Tests of the model and of the whole program take
@@ -114,11 +121,14 @@ if [ "$extent" != quick ]; then
     check "ASan + UBSan: tests" run_tests asan "long|slow|model|cli|python|eval"
   check "clang's warnings of the programs" python3 scripts/clang_warnings.py build/asan mplus/cli tools
   if time_for "trainer" 18; then test_trainer; fi
+  if [ "$extent" = normal ]; then
+    time_for "clang-tidy" 8 && check "clang-tidy, 8 minutes of it" tidy --minutes 8
+  fi
   time_for "fuzzing" 6 && check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-15}"
 fi
 if [ "$extent" = all ]; then
   build_and_test tsan "TSan" "long|model|slow" # half an hour
-  check "clang-tidy" python3 scripts/tidy.py build/asan build/train
+  check "clang-tidy" tidy
 fi
 
 printf '\n== Summary\n'
