@@ -1,7 +1,5 @@
 #include "mplus/memory/rows.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -11,6 +9,7 @@
 #include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
 #include "mplus/core/memory_budget.h"
+#include "mplus/core/pages.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/convert.h"
 
@@ -51,14 +50,11 @@ void Rows::Free::operator()(std::byte* p) const {
 // Large columns ask for large pages: rows come in all layers at once, and every page costs a fault.
 Rows::Column Rows::allocate(std::size_t size_bytes) {
   if (size_bytes == 0) return nullptr;
-  constexpr std::size_t kLarge = std::size_t{16} << 20, kPage = std::size_t{2} << 20;
+  constexpr std::size_t kLarge = std::size_t{16} << 20;
   Column column(static_cast<std::byte*>(::operator new[](size_bytes, std::align_val_t{kAlignment})),
                 Free{size_bytes});
   host_budget().take(size_bytes);
-  if (size_bytes < kLarge) return column;
-  const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(column.get()) % kPage) % kPage;
-  madvise(column.get() + before, (size_bytes - before) / kPage * kPage,
-          MADV_HUGEPAGE);  // or not, as it likes
+  if (size_bytes >= kLarge) ask_for_large_pages(column.get(), size_bytes);
   return column;
 }
 
@@ -80,7 +76,10 @@ Rows::Rows(const Layout& layout, std::int64_t capacity, const RowsView& copy_of)
     return;
   }
   const auto copy = [&](Column& to, const void* from, std::size_t bytes) {
-    if (to && n_ > 0) std::memcpy(to.get(), from, static_cast<std::size_t>(n_) * bytes);
+    if (!to || n_ == 0) return;
+    const std::size_t size_bytes = static_cast<std::size_t>(n_) * bytes;
+    make_pages(to.get(), size_bytes);
+    std::memcpy(to.get(), from, size_bytes);
   };
   copy(k_, copy_of.k, layout.kv_bytes(format_));
   copy(v_, copy_of.v, layout.kv_bytes(format_));

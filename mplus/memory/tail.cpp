@@ -1,5 +1,7 @@
 #include "mplus/memory/tail.h"
 
+#include "mplus/core/pages.h"
+
 namespace mplus::memory {
 
 Tail::Tail(std::span<const NewRows> layers, std::int64_t width) : rows_(layers[0].n), width_(width) {
@@ -14,7 +16,10 @@ Tail::Tail(std::span<const NewRows> layers, std::int64_t width) : rows_(layers[0
 
 Tail::Tail(std::int64_t rows, std::int64_t width, std::span<const float> hidden)
     : rows_(rows), width_(width) {
-  const auto values = std::make_shared<AlignedVector<float>>(hidden.begin(), hidden.end());
+  const auto values = std::make_shared<AlignedVector<float>>();
+  values->reserve(hidden.size());
+  make_pages(values->data(), hidden.size_bytes());
+  values->assign(hidden.begin(), hidden.end());
   for (std::int64_t at = 0; at < std::ssize(hidden); at += rows * width)
     layers_.push_back(Layer{values->data() + at, {}, values});
 }
