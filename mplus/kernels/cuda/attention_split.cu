@@ -193,27 +193,38 @@ struct Ring {
   }
 };
 
+// What the warps of a block have, of rows that there are. A row's elements stand in an order in which a
+// warp's stores meet no bank twice.
 template <int E>
 struct Merged {
-  float most[kWarps][kFewRowsTile], total[kWarps][kFewRowsTile], sums[kWarps][kFewRowsTile][E];
+  static constexpr int kRow = E + 4;  // floats: eight rows at a time begin at banks of their own
+  float most[kWarps][kFewRowsTile], total[kWarps][kFewRowsTile], sums[kWarps][kFewRowsTile][kRow];
+
+  // Of running.sums[n][… + i] of lanes with this c.
+  __device__ static int place(int n, int i, int c) { return (n / 8 * 16 + 8 * i + n % 8) * 4 + c; }
+  __device__ static int place_of(int element) {
+    return place(element / 64 * 8 + element % 8, element / 8 % 2, element % 64 / 16);
+  }
 };
 
 template <int E>
-__device__ void publish(Merged<E>& shared, Running<E>& running) {
+__device__ void publish(Merged<E>& shared, Running<E>& running, int rows) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int r = lane / 4, c = lane % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
+    if (8 * half >= rows) break;
     running.total[half] += __shfl_xor_sync(kAllLanes, running.total[half], 1);
     running.total[half] += __shfl_xor_sync(kAllLanes, running.total[half], 2);
     const int row = r + 8 * half;
+    if (row >= rows) continue;
     shared.most[warp][row] = running.most[half];
     shared.total[warp][row] = running.total[half];
 #pragma unroll
     for (int n = 0; n < E / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        shared.sums[warp][row][n / 8 * 64 + 16 * c + 8 * i + n % 8] = running.sums[n][2 * half + i];
+        shared.sums[warp][row][Merged<E>::place(n, i, c)] = running.sums[n][2 * half + i];
   }
   __syncthreads();
 }
@@ -232,7 +243,7 @@ __device__ void finish(const Merged<E>& shared, const AttendItems& items, const 
     for (int w = 0; w < kWarps; ++w) {
       const float weight = weight_of(shared.most[w][row], most);
       total += weight * shared.total[w][row];
-      sum += weight * shared.sums[w][row][i];
+      sum += weight * shared.sums[w][row][Merged<E>::place_of(i)];
     }
     if (plan.splits == 1) {
       const std::int64_t to = (row / sharing * items.shape.heads + group * sharing + row % sharing) * E + i;
@@ -300,7 +311,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) split_kernel(const __grid_co
   load_keys<E>(keys, part.rows, part.begin + warp * kKeys);
   for (int first = part.begin + warp * kKeys; first < part.end; first += kWarps * kKeys)
     turn<E>(running, q, part.rows, keys, first);
-  publish<E>(shared, running);
+  publish<E>(shared, running, plan.rows);
   finish<E>(shared, items, item, plan);
 }
 
@@ -334,7 +345,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) ring_kernel(const __grid_con
   wait_for_step<0>();
   __syncthreads();  // the rings are read
   Merged<E>& shared = *reinterpret_cast<Merged<E>*>(room);
-  publish<E>(shared, running);
+  publish<E>(shared, running, plan.rows);
   finish<E>(shared, items, item, plan);
 }
 

@@ -52,6 +52,16 @@ __global__ void __launch_bounds__(kBlock)
   load_outer<B, kRank>(b[0], gate, inside);
   load_outer<B, kRank>(b[1], up, inside);
   begin_in_turn();  // weights do not depend on the last kernel
+  float2 g[kAhead], u[kAhead];
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      if (first + i >= rows || output >= gate.outputs) continue;
+      g[i] = *reinterpret_cast<const float2*>(gate.out + (t0 + first + i) * gate.out_stride + output);
+      u[i] = *reinterpret_cast<const float2*>(up.out + (t0 + first + i) * up.out_stride + output);
+    }
+  };
+  load(0);
   for (int i = static_cast<int>(threadIdx.x); i < rows * kRank; i += kBlock) {
     low[0][i / kRank][i % kRank] = gate.low[t0 * kRank + i];
     low[1][i / kRank][i % kRank] = up.low[t0 * kRank + i];
@@ -59,13 +69,7 @@ __global__ void __launch_bounds__(kBlock)
   __syncthreads();
   if (output >= gate.outputs) return;
   for (int first = 0; first < rows; first += kAhead) {
-    float2 g[kAhead], u[kAhead];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      if (first + i >= rows) continue;
-      g[i] = *reinterpret_cast<const float2*>(gate.out + (t0 + first + i) * gate.out_stride + output);
-      u[i] = *reinterpret_cast<const float2*>(up.out + (t0 + first + i) * up.out_stride + output);
-    }
+    if (first > 0) load(first);
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
       if (first + i >= rows) continue;
