@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,9 +19,9 @@ namespace mplus::kernels {
 
 class RopeTable;
 struct AdaptedOutput;
+struct AdaptedProducts;
 struct AttendItem;
 struct BestScores;
-struct CacheAppend;
 struct ChunkRule;
 struct ChunkSums;
 struct KeyGather;
@@ -98,13 +99,15 @@ class Backend {
   virtual void linear(Queue&, ConstTensor x, std::span<const LinearOutput> outputs) const = 0;
   // adapter.h: by linear(), unless a device knows better.
   virtual void linear_adapted(Queue&, ConstTensor x, std::span<const AdaptedOutput> outputs, Rows rows) const;
+  virtual void linear_adapted_all(Queue&, std::span<const AdaptedProducts> all, Rows rows) const;
   virtual void swiglu_adapted(Queue&, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
                               Rows rows, ResultUse use) const;
   // Whether products with both read their x in one form, so that ResultUse::products may hold for them
   // together.
   virtual bool read_alike(const Matrix& a, const Matrix& b) const { return a.dtype == b.dtype; }
   // norm.h
-  virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const = 0;
+  virtual void rms_norm(Queue&, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
+                        std::optional<DType> read_as) const = 0;
   // activation.h
   virtual void swiglu(Queue&, Tensor out, ConstTensor gate, ConstTensor up) const = 0;
   virtual void silu(Queue&, Tensor x) const = 0;
@@ -116,8 +119,6 @@ class Backend {
   // kv.h: behind cache.rows, which the caller raises. Rows on the device, or in host memory.
   virtual void append_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                            const RopeTable& angles) const = 0;
-  virtual void append_all(Queue&, std::span<const CacheAppend> jobs, const KvShape& shape,
-                          const RopeTable& angles) const;  // one by one, unless a device knows better
   virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                            const RopeTable& angles) const = 0;
   virtual void gather_rows(Queue&, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,

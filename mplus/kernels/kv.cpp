@@ -1,7 +1,6 @@
 #include "mplus/kernels/kv.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/check.h"
@@ -47,25 +46,6 @@ void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowBl
   check_cache(queue, cache, shape, angles, n);
   if (n > 0) queue.backend().append_rows(queue, cache, shape, rows, angles);
   cache.rows += n;
-}
-
-void append_rows(Queue& queue, std::span<const RowAppend> jobs, const KvShape& shape,
-                 const RopeTable& angles) {
-  std::vector<CacheAppend> checked;
-  checked.reserve(jobs.size());
-  for (const auto& [cache, rows] : jobs) {
-    const std::int64_t n = rows.k.size(0);
-    check_block(queue, rows, shape, rows);
-    check_cache(queue, *cache, shape, angles, n);
-    if (n > 0) checked.push_back({*cache, rows});
-    cache->rows += n;
-  }
-  if (!checked.empty()) queue.backend().append_all(queue, checked, shape, angles);
-}
-
-void Backend::append_all(Queue& queue, std::span<const CacheAppend> jobs, const KvShape& shape,
-                         const RopeTable& angles) const {
-  for (const auto& [cache, rows] : jobs) append_rows(queue, cache, shape, rows, angles);
 }
 
 void gather_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowGather& rows,

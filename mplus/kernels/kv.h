@@ -48,18 +48,6 @@ struct RowBlock {
 void append_rows(Queue& queue, KvCache& cache, const KvShape& shape, const RowBlock& rows,
                  const RopeTable& angles);
 
-struct CacheAppend {  // behind cache.rows
-  KvCache cache;
-  RowBlock rows;
-};
-// Several of them, one after the other as they are given; a cache may be named more than once.
-struct RowAppend {
-  KvCache* cache = nullptr;
-  RowBlock rows;
-};
-void append_rows(Queue& queue, std::span<const RowAppend> jobs, const KvShape& shape,
-                 const RopeTable& angles);
-
 // The same for rows out of several blocks, by their index. All blocks named are of one type and format; each
 // lies on the queue's device or in host memory, where places lie, too.
 struct RowGather {

@@ -10,14 +10,16 @@ namespace mplus::kernels {
 void append_tokens(Queue& queue, std::span<const TokenRows> sessions, const KvShape& shape,
                    const RopeTable& angles, std::int32_t first_note) {
   for (const TokenRows& session : sessions) {
-    const std::int64_t T = session.q.size(0);
-    check_floats(queue, {session.q, session.k, session.v});
-    check_matrix(session.q, shape.heads * shape.head_size);
+    const bool asks = !session.q.empty();
+    const std::int64_t T = session.k.size(0);
+    check_floats(queue, {session.k, session.v});
     check_matrix(session.k, shape.groups * shape.head_size);
     check_same_shape(session.k, session.v);
-    MPLUS_CHECK(session.k.size(0) == T && session.cache.rows + T <= session.cache.capacity() &&
+    if (asks) check_floats(queue, {session.q});
+    if (asks) check_matrix(session.q, shape.heads * shape.head_size);
+    MPLUS_CHECK((!asks || session.q.size(0) == T) && session.cache.rows + T <= session.cache.capacity() &&
                     session.cache.rows + T <= angles.positions(),
-                "{} queries, {} keys behind {} rows of {}, angles of {}", T, session.k.size(0),
+                "{} queries, {} keys behind {} rows of {}, angles of {}", asks ? session.q.size(0) : 0, T,
                 session.cache.rows, session.cache.capacity(), angles.positions());
     if (session.kept_k.empty()) continue;
     for (const Tensor* kept : {&session.kept_k, &session.kept_v}) {
@@ -35,8 +37,8 @@ void Backend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, c
   for (const TokenRows& session : sessions) {
     if (first_note != kNoNote) {
       const Note notes[] = {
-          {session.q, first_note}, {session.k, first_note + 1}, {session.v, first_note + 2}};
-      kernels::note_finite(queue, notes);
+          {session.k, first_note + 1}, {session.v, first_note + 2}, {session.q, first_note}};
+      kernels::note_finite(queue, {notes, session.q.empty() ? 2u : 3u});
     }
     KvCache cache = session.cache;
     RowBlock rows{session.k, session.v};
@@ -46,7 +48,7 @@ void Backend::append_tokens(Queue& queue, std::span<const TokenRows> sessions, c
       rows = {session.kept_k, session.kept_v};
     }
     kernels::append_rows(queue, cache, shape, rows, angles);
-    kernels::rope(queue, session.q, angles, session.cache.rows);
+    if (!session.q.empty()) kernels::rope(queue, session.q, angles, session.cache.rows);
   }
 }
 

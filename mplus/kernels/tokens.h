@@ -12,8 +12,8 @@ namespace mplus::kernels {
 
 struct TokenRows {                  // of one session, in one layer
   KvCache cache;                    // behind its rows there is room for T more
-  Tensor q;                         // [T, H·e] f32
-  ConstTensor k, v;                 // [T, G·e] f32
+  Tensor q = {};                    // [T, H·e] f32; empty: rows that ask nothing
+  ConstTensor k = {}, v = {};       // [T, G·e] f32
   Tensor kept_k = {}, kept_v = {};  // [T, G·e] f32 or bf16; empty: they are not kept
 };
 

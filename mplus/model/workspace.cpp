@@ -51,7 +51,6 @@ void Workspace::reserve(std::int64_t rows) {
   const std::int64_t r = weights_->memory->lora.rank;
   low_ = sized(static_cast<std::int64_t>(kProjections) * r)
              .as_shape({static_cast<std::int64_t>(kProjections), rows_, r});
-  all_.query = sized(weights_->memory->d_r);
   all_.query_hidden = sized(2 * weights_->memory->d_r);
   all_.pool = sized(1).as_shape({rows_});
 }
@@ -63,7 +62,7 @@ Buffer Workspace::room(std::int64_t floats) const {
 Activations Workspace::rows(std::int64_t n) const {
   Activations some = all_;
   for (Tensor* tensor : {&some.x, &some.xn, &some.q, &some.o, &some.k, &some.v, &some.gate, &some.up,
-                         &some.query, &some.query_hidden, &some.pool})
+                         &some.query_hidden, &some.pool})
     if (!tensor->empty()) *tensor = tensor->rows(0, n);
   return some;
 }
@@ -115,14 +114,14 @@ Tensor Workspace::bos(std::int64_t layer, Adapter adapter, std::int64_t which) c
 
 namespace {
 
-// The n-th of the outputs of one x.
-kernels::AdaptedOutput adapted_output(const Workspace& w, const Projected& output, std::size_t n,
-                                      const PassKind& kind) {
+// The n-th of the outputs of one x of so many rows.
+kernels::AdaptedOutput adapted_output(const Workspace& w, std::int64_t rows, const Projected& output,
+                                      std::size_t n, const PassKind& kind) {
   const auto& [out, projection, accumulate] = output;
   kernels::AdaptedOutput adapted{
       .out = out, .base = &projection->base, .adapter = {}, .accumulate = accumulate};
   if (const Lora* lora = projection->lora(kind.adapter))
-    adapted.adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, out.size(0))};
+    adapted.adapter = {lora->a, lora->b, w.weights().lora_scale, w.low(n, rows)};
   return adapted;
 }
 
@@ -133,17 +132,19 @@ void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outpu
   kernels::AdaptedOutput adapted[Workspace::kProjections];
   std::size_t n = 0;
   for (const Projected& output : outputs) {
-    adapted[n] = adapted_output(w, output, n, kind);
+    adapted[n] = adapted_output(w, x.size(0), output, n, kind);
     ++n;
   }
   kernels::linear_adapted(w.queue(), x, {adapted, n}, kind.rows);
-  for (const auto& [out, projection, accumulate] : outputs) {
-    if (!projection->bias.empty()) kernels::add_row(w.queue(), out, projection->bias);
-    if (projection->head_norm.empty()) continue;
-    const std::int64_t e = w.weights().config.head_size;
-    const Tensor heads = out.as_shape({out.elements() / e, e});
-    kernels::rms_norm(w.queue(), heads, heads, projection->head_norm, w.weights().config.norm_epsilon);
-  }
+  for (const auto& [out, projection, accumulate] : outputs) finish_projection(w, out, *projection);
+}
+
+void finish_projection(Workspace& w, Tensor out, const Projection& projection) {
+  if (!projection.bias.empty()) kernels::add_row(w.queue(), out, projection.bias);
+  if (projection.head_norm.empty()) return;
+  const std::int64_t e = w.weights().config.head_size;
+  const Tensor heads = out.as_shape({out.elements() / e, e});
+  kernels::rms_norm(w.queue(), heads, heads, projection.head_norm, w.weights().config.norm_epsilon);
 }
 
 void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
@@ -157,14 +158,14 @@ void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const Retriever
 }
 
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values) {
-  const Finite check{what, values};
-  require_finite(w, layer, {&check, 1});
+  const Finite check{layer, what, values};
+  require_finite(w, {&check, 1});
 }
 
-void require_finite(Workspace& w, std::int64_t layer, std::span<const Finite> checks) {
+void require_finite(Workspace& w, std::span<const Finite> checks) {
   std::vector<kernels::Note>& notes = w.notes;
   notes.clear();
-  for (const auto& [what, values] : checks) {
+  for (const auto& [layer, what, values] : checks) {
     notes.push_back({values, static_cast<std::int32_t>(w.checked.size())});
     w.checked.push_back({layer, what});
   }
@@ -191,8 +192,8 @@ void end_checks(Workspace& w) {
 }
 
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {
-  const Finite checks[] = {{"queries", q}, {"keys", a.k}, {"values", a.v}};
-  require_finite(w, layer, checks);
+  const Finite checks[] = {{layer, "queries", q}, {layer, "keys", a.k}, {layer, "values", a.v}};
+  require_finite(w, checks);
 }
 
 std::int32_t expect_finite_attention(Workspace& w, std::int64_t layer) {
@@ -215,14 +216,26 @@ kernels::ResultUse use_of_gated(Workspace& w, const Layer& layer) {
 
 }  // namespace
 
+std::optional<DType> common_type(std::initializer_list<const Projection*> projections, Adapter adapter) {
+  constexpr std::int64_t kWhole = 4;  // outputs: others may be read in another way
+  const DType type = (*projections.begin())->base.dtype;
+  for (const Projection* projection : projections) {
+    const Lora* lora = projection->lora(adapter);
+    if (projection->base.dtype != type || projection->base.rows % kWhole != 0) return std::nullopt;
+    if (lora && (lora->a.dtype != type || lora->a.rows % kWhole != 0)) return std::nullopt;
+  }
+  return type;
+}
+
 void finish_layer(Workspace& w, const Layer& layer, Tensor x, ConstTensor attention, const PassKind& kind) {
   const io::ModelConfig& c = w.weights().config;
   const Activations a = w.rows(x.size(0));
   kernels::linear(w.queue(), x, attention, layer.o, {.accumulate = true, .rows = kind.rows});  // [T,d]
-  kernels::rms_norm(w.queue(), a.xn, x, layer.mlp_norm, c.norm_epsilon);                       // [T,d]
+  kernels::rms_norm(w.queue(), a.xn, x, layer.mlp_norm, c.norm_epsilon,
+                    common_type({&layer.gate, &layer.up}, kind.adapter));  // [T,d]
   if (layer.gate.bias.empty() && layer.up.bias.empty()) {
-    kernels::swiglu_adapted(w.queue(), a.xn, adapted_output(w, {a.gate, &layer.gate}, 0, kind),
-                            adapted_output(w, {a.up, &layer.up}, 1, kind), kind.rows,
+    kernels::swiglu_adapted(w.queue(), a.xn, adapted_output(w, x.size(0), {a.gate, &layer.gate}, 0, kind),
+                            adapted_output(w, x.size(0), {a.up, &layer.up}, 1, kind), kind.rows,
                             use_of_gated(w, layer));  // [T,F]
   } else {
     project(w, a.xn, {{a.gate, &layer.gate}, {a.up, &layer.up}}, kind);  // [T,F] twice

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,7 +57,6 @@ struct Activations {
   Tensor q, o;          // [n, H·e]
   Tensor k, v;          // [n, G·e]
   Tensor gate, up;      // [n, F]
-  Tensor query;         // [n, d_r]
   Tensor query_hidden;  // [n, 2·d_r]
   Tensor pool;          // [n]         scouts' shares in one query vector
 };
@@ -140,8 +140,14 @@ struct Projected {
   const Projection* projection = nullptr;
   bool accumulate = false;
 };
-// At most Workspace::kProjections of the same x.
+// At most Workspace::kProjections of the same x, or of its first rows.
 void project(Workspace& w, ConstTensor x, std::initializer_list<Projected> outputs, const PassKind& kind);
+
+// The type of all matrices of the products, where they have one.
+std::optional<DType> common_type(std::initializer_list<const Projection*> projections, Adapter adapter);
+
+// The bias and the norm of heads, behind the products.
+void finish_projection(Workspace& w, Tensor out, const Projection& projection);
 
 // Retriever projection of normed rows: out[T, d_r].
 void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const RetrieverHead& head,
@@ -152,10 +158,11 @@ void retriever_project(Workspace& w, Tensor out, ConstTensor xn, const Retriever
 // end_checks() throws. `layer`: −1 behind the last one.
 void require_finite(Workspace& w, std::int64_t layer, const char* what, ConstTensor values);
 struct Finite {
+  std::int64_t layer = -1;
   const char* what = nullptr;
   ConstTensor values;
 };
-void require_finite(Workspace& w, std::int64_t layer, std::span<const Finite> checks);  // all at once
+void require_finite(Workspace& w, std::span<const Finite> checks);  // all at once
 void begin_checks(Workspace& w);  // forgets those of a pass that did not come to its end
 void end_checks(Workspace& w);    // waits; before anything of the pass is given away
 

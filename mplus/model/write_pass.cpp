@@ -7,6 +7,7 @@
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/kernels/transfer.h"
+#include "mplus/model/kept_rows.h"
 #include "mplus/model/write_shares.h"
 
 namespace mplus::model {
@@ -99,6 +100,7 @@ WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
     stack_->hidden_on_host.push_back(wanted ? w.host_pool.take(w.queue(), size_bytes) : nullptr);
     stops_.push_back(item.stop);
   }
+  together_ = std::make_unique<KeptRows>(w, stack_->written, KeptRows::worth_together(w, stack_->written));
   embed_chunks(w, x_, stack_->shares, batch);
 }
 
@@ -124,7 +126,6 @@ bool WritePass::advance(std::int64_t layers) {
   for (; layers > 0 && !done(); --layers) {
     for (const StopFlag stop : stops_) end_if_stopped(stop);
     run_layer(next_++);
-    if (std::ssize(kept_) % kBroughtTogether == 0) room_.bring_aside(w_->queue());
   }
   if (done()) bring_written();
   for (const WriteShare& s : stack_->shares)
@@ -144,57 +145,61 @@ void WritePass::run_layer(std::int64_t l) {
   const std::int64_t active = stack_->active, rows = remembers ? stack_->rows : active;
   const Activations a = w.rows(rows);
   const Tensor x = x_.rows(0, rows), q = a.q.rows(0, active), o = a.o.rows(0, active);
-  place_tail(w, x_, shares, l);                                                 // [rows,d]
-  kernels::rms_norm(w.queue(), a.xn, x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
-  project(w, a.xn.rows(0, active), {{q, &layer.q}}, kWrite);                    // [active,H·e]
-  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kWrite);                 // [rows,G·e] twice
-  require_finite_attention(w, l, q, a);
+  place_tail(w, x_, shares, l);  // [rows,d]
+  kernels::rms_norm(w.queue(), a.xn, x, layer.attention_norm, c.norm_epsilon,
+                    common_type({&layer.q, &layer.k, &layer.v}, kWrite.adapter));  // [rows,d]
+  project(w, a.xn, {{q, &layer.q}, {a.k, &layer.k}, {a.v, &layer.v}},
+          kWrite);                                       // [active,H·e], [rows,G·e] twice
   attend_shares(w, a, shares, l);                        // [active,H·e]
   finish_layer(w, layer, x.rows(0, active), o, kWrite);  // [active,d]
   if (remembers) keep_written(l, x);
 }
 
-namespace {
-
-// Keys and values under the kind's adapter, and retriever keys, of normed hidden states.
-void project_kept(Workspace& w, const Layer& layer, const Activations& a, const PassKind& kind) {
-  project(w, a.xn, {{a.k, &layer.k}, {a.v, &layer.v}}, kind);
-  if (layer.key.empty()) kernels::fill(w.queue(), a.query, 0.0f);
-  else retriever_project(w, a.query, a.xn, layer.key, kind.rows);
-}
-
-}  // namespace
-
-// What the layer's written rows leave behind: their hidden states, for the next write, and what is made of
-// them for reads; that is one product for all items.
+// What the layer's written rows leave behind: their hidden states, for the next write, and normed ones, of
+// which keys and values are made.
 void WritePass::keep_written(std::int64_t l, Tensor x) {
-  constexpr PassKind kRead{Adapter::read, kernels::Rows::batched};
   Workspace& w = *w_;
   const io::ModelConfig& c = w.weights().config;
   const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
-  const auto place = std::ssize(kept_);
-  const Activations a = w.rows(stack_->written);
-  std::vector<Finite> checks;
+  const auto place = std::ssize(kept_) + std::ssize(pending_);
+  const Tensor normed = together_->normed(pending_.size());
   std::vector<kernels::RowCopy> copies;
   for (std::size_t i = 0; i < items(); ++i) {
     const WriteShare& s = stack_->shares[i];
     const ConstTensor written = x.rows(s.active_at + s.active() - s.written, s.written);  // [n,d]
     copies.push_back({stack_->states(i, place, c.hidden), written});
-    checks.push_back({"hidden states", written});
-    kernels::rms_norm(w.queue(), a.xn.rows(s.written_at, s.written), written, layer.attention_norm,
+    kernels::rms_norm(w.queue(), normed.rows(s.written_at, s.written), written, layer.attention_norm,
                       c.norm_epsilon);
   }
-  project_kept(w, layer, a, kRead);
-  checks.insert(checks.end(),
-                {{"keys of a memory", a.k}, {"values of a memory", a.v}, {"retriever keys", a.query}});
-  require_finite(w, l, checks);
-  const auto keep = [&](const Tensor& values) {
+  kernels::copy(w.queue(), copies);
+  pending_.push_back(l);
+  if (std::ssize(pending_) == together_->most_layers() || l == highest_) project_pending();
+}
+
+// What memories keep of those layers, for all items, as they keep it.
+void WritePass::project_pending() {
+  Workspace& w = *w_;
+  together_->project(pending_, Adapter::read);
+  std::vector<Finite> checks;
+  std::vector<kernels::RowCopy> copies;
+  const auto keep = [&](const char* what, const Tensor& values, std::size_t i) {
+    checks.push_back({pending_[i], what, values});
     const Tensor piece = room_.piece(stack_->dtype, {values.size(0), values.size(1)});
     copies.push_back({piece, values});
     return piece;
   };
-  kept_.push_back({keep(a.k), keep(a.v), keep(a.query)});
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    for (std::size_t item = 0; item < items(); ++item)
+      checks.push_back(
+          {pending_[i], "hidden states", stack_->states(item, std::ssize(kept_), w.weights().config.hidden)});
+    kept_.push_back({keep("keys of a memory", together_->k(i), i),
+                     keep("values of a memory", together_->v(i), i),
+                     keep("retriever keys", together_->key(i), i)});
+  }
+  require_finite(w, checks);
   kernels::copy(w.queue(), copies);
+  if (std::ssize(kept_) % kBroughtTogether == 0) room_.bring_aside(w.queue());
+  pending_.clear();
 }
 
 void WritePass::bring_written() {
@@ -251,20 +256,20 @@ ProjectedRows project_rows(Workspace& w, std::int64_t layer, ConstTensor hidden,
   const Layer& weights = w.weights().layers[static_cast<std::size_t>(layer)];
   const kernels::OnDevice states(w.queue(), hidden);
   begin_checks(w);
-  w.reserve(hidden.size(0));
-  const Activations a = w.rows(hidden.size(0));
-  kernels::rms_norm(w.queue(), a.xn, states.tensor(), weights.attention_norm,
+  KeptRows kept(w, hidden.size(0), 1);
+  kernels::rms_norm(w.queue(), kept.normed(0), states.tensor(), weights.attention_norm,
                     w.weights().config.norm_epsilon);
-  project_kept(w, weights, a, {adapter, kernels::Rows::batched});
-  const Finite checks[] = {
-      {"keys of a memory", a.k}, {"values of a memory", a.v}, {"retriever keys", a.query}};
-  require_finite(w, layer, checks);
+  kept.project({&layer, 1}, adapter);
+  const Finite checks[] = {{layer, "keys of a memory", kept.k(0)},
+                           {layer, "values of a memory", kept.v(0)},
+                           {layer, "retriever keys", kept.key(0)}};
+  require_finite(w, checks);
   end_checks(w);
   const auto values = [&](const Tensor& x) {
     const std::vector<float> all = kernels::to_host(w.queue(), x);
     return AlignedVector<float>(all.begin(), all.end());
   };
-  return {values(a.k), values(a.v), values(a.query)};
+  return {values(kept.k(0)), values(kept.v(0)), values(kept.key(0))};
 }
 
 void inject(Workspace& w, std::span<const Injection> batch) {

@@ -18,6 +18,7 @@
 
 namespace mplus::model {
 
+class KeptRows;
 using io::TokenId;
 
 struct WriteItem {
@@ -62,6 +63,7 @@ class WritePass {
   };
   void run_layer(std::int64_t l);
   void keep_written(std::int64_t l, Tensor x);
+  void project_pending();
   void bring_written();
 
   Workspace* w_;
@@ -69,8 +71,10 @@ class WritePass {
   Buffer residual_;
   Tensor x_;  // [rows, d] the residual stream, kept from one part to the next
   std::vector<StopFlag> stops_;
-  kernels::Outgoing room_;  // of what is kept
-  std::vector<Kept> kept_;  // [layers that keep a memory], those that are done
+  kernels::Outgoing room_;              // of what is kept
+  std::vector<Kept> kept_;              // [layers that keep a memory], those that are done
+  std::unique_ptr<KeptRows> together_;  // of layers whose written rows are normed, and not yet projected:
+  std::vector<std::int64_t> pending_;
   std::int64_t next_ = 0;
   std::int64_t highest_ = 0;  // no layer above writes
   bool failed_ = false;

@@ -49,25 +49,26 @@ void attend_shares(Workspace& w, const Activations& a, std::span<const WriteShar
                    std::int64_t layer) {
   const kernels::KvShape shape = w.kv_shape();
   const kernels::KvCache all = w.chunk_cache(shares.back().cache_at + shares.back().cached());
+  const bool here = w.queue().device().is_cpu();  // which is told at once
+  if (here)
+    require_finite_attention(w, layer, a.q.rows(0, shares.back().active_at + shares.back().active()), a);
+  const std::int32_t note = here ? kernels::kNoNote : expect_finite_attention(w, layer);
   w.attend_items.clear();
-  std::vector<kernels::RowAppend> appends;
+  w.token_rows.clear();
   for (const WriteShare& s : shares) {
-    const Tensor q = a.q.rows(s.active_at, s.active());
-    kernels::rope(w.queue(), q, w.rope(), s.cached() - s.active());
-    w.attend_items.push_back({a.o.rows(s.active_at, s.active()), q,
-                              kernels::KvCache{all.keys.part(1, s.cache_at, s.cached()),
-                                               all.values.part(1, s.cache_at, s.cached()), 0}});
-  }
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    const WriteShare& s = shares[i];
-    const auto append = [&](ConstTensor k, ConstTensor v) {
-      appends.push_back({&w.attend_items[i].cache, {k, v}});
+    kernels::KvCache cache{all.keys.part(1, s.cache_at, s.cached()),
+                           all.values.part(1, s.cache_at, s.cached()), 0};
+    const auto append = [&](const Tensor& q, ConstTensor k, ConstTensor v) {
+      if (k.size(0) > 0) w.token_rows.push_back({.cache = cache, .q = q, .k = k, .v = v});
+      cache.rows += k.size(0);
     };
-    append(w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
-    append(a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
-    append(a.k.rows(s.active_at, s.active()), a.v.rows(s.active_at, s.active()));
+    const Tensor q = a.q.rows(s.active_at, s.active());
+    append({}, w.bos_k(layer, Adapter::write), w.bos_v(layer, Adapter::write));
+    append({}, a.k.rows(s.context_at, s.context()), a.v.rows(s.context_at, s.context()));
+    append(q, a.k.rows(s.active_at, s.active()), a.v.rows(s.active_at, s.active()));
+    w.attend_items.push_back({a.o.rows(s.active_at, s.active()), q, cache});
   }
-  kernels::append_rows(w.queue(), appends, shape, w.rope());
+  kernels::append_tokens(w.queue(), w.token_rows, shape, w.rope(), note);
   kernels::attend(w.queue(), w.attend_items, shape);
 }
 

@@ -256,41 +256,6 @@ TEST_P(OperationsTest, GatheredRowsAreThoseOfTheirPlaces) {
   }
 }
 
-TEST_P(OperationsTest, RowsAreAppendedTogetherAsOneByOne) {
-  const std::int64_t kv = 12, capacity = 20;
-  const KvShape shape{.heads = 4, .groups = 2, .head_size = 6};
-  RopeTable angles(std::vector<float>{1.0f, 0.3f, 0.1f});
-  angles.reserve(queue_, 2 * capacity);
-  Random random(8);
-  const Tensor k = on_device(random.values(30 * kv), {30, kv}),
-               v = on_device(random.values(30 * kv), {30, kv});
-  const auto zeros = [&] {
-    return on_device(std::vector<float>(index(2 * 2 * capacity * 6)), {2, 2 * capacity, 6});
-  };
-  std::vector<std::vector<float>> found;
-  for (const bool together : {true, false}) {
-    const Tensor keys = zeros(), values = zeros();
-    KvCache caches[2];
-    for (std::int64_t i = 0; i < 2; ++i)
-      caches[i] = {keys.part(1, i * capacity, capacity), values.part(1, i * capacity, capacity), i};
-    std::vector<RowAppend> jobs;
-    std::int64_t at = 0;
-    for (const std::int64_t n : {1, 0, 7, 4, 5}) {
-      jobs.push_back({&caches[std::ssize(jobs) % 2], {k.rows(at, n), v.rows(at, n)}});
-      at += n;
-    }
-    if (together) append_rows(queue_, jobs, shape, angles);
-    else
-      for (const auto& [cache, rows] : jobs) append_rows(queue_, *cache, shape, rows, angles);
-    EXPECT_EQ(caches[0].rows, 1 + 7 + 5);
-    EXPECT_EQ(caches[1].rows, 1 + 0 + 4);
-    found.push_back(back(keys));
-    found.push_back(back(values));
-  }
-  EXPECT_EQ(found[0], found[2]);
-  EXPECT_EQ(found[1], found[3]);
-}
-
 TEST_P(OperationsTest, SeveralCopiesAreThoseOfOneAfterTheOther) {
   for (const std::int64_t width : {1, 4, 6, 64}) {
     Random random(static_cast<std::uint64_t>(width));

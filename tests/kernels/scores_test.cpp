@@ -317,7 +317,7 @@ TEST_P(GatherTest, RowsByTheirNumbers) {
   }
 }
 
-// Several sessions at once, as each by itself in three steps.
+// Several sessions at once, as each by itself in three steps. Some ask nothing.
 TEST_P(GatherTest, TokensOfSessionsAreKeptRotatedAndAppended) {
   const KvShape shape{6, 2, 10};
   const std::int64_t kv = 20, width = 60;
@@ -338,9 +338,9 @@ TEST_P(GatherTest, TokensOfSessionsAreKeptRotatedAndAppended) {
       caches.push_back(made);
       const DType type = i % 3 == 0 ? DType::bf16 : DType::f32;
       TokenRows session{.cache = made,
-                        .q = put(q.back(), DType::f32).as_shape({T, width}),
                         .k = put(k.back(), DType::f32).as_shape({T, kv}),
                         .v = put(v.back(), DType::f32).as_shape({T, kv})};
+      if (i % 6 != 5) session.q = put(q.back(), DType::f32).as_shape({T, width});
       if (i % 5 != 4) {
         session.kept_k = room(type, {T, kv});
         session.kept_v = room(type, {T, kv});
@@ -349,7 +349,7 @@ TEST_P(GatherTest, TokensOfSessionsAreKeptRotatedAndAppended) {
     }
     append_tokens(queue_, rows, shape, angles);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::int64_t T = rows[i].q.size(0);
+      const std::int64_t T = rows[i].k.size(0);
       KvCache wanted = cache(40, shape);
       wanted.rows = rows[i].cache.rows;
       const bool kept = !rows[i].kept_k.empty(), rounded = kept && rows[i].kept_k.dtype == DType::bf16;
@@ -360,7 +360,9 @@ TEST_P(GatherTest, TokensOfSessionsAreKeptRotatedAndAppended) {
       rope(queue_, turned, angles, wanted.rows);
       append_rows(queue_, wanted, shape,
                   {put(k[i], DType::f32).as_shape({T, kv}), put(v[i], DType::f32).as_shape({T, kv})}, angles);
-      EXPECT_EQ(back<float>(rows[i].q), back<float>(turned)) << "session " << i;
+      if (!rows[i].q.empty()) {
+        EXPECT_EQ(back<float>(rows[i].q), back<float>(turned)) << "session " << i;
+      }
       EXPECT_EQ(back<float>(rows[i].cache.keys), back<float>(wanted.keys)) << "session " << i;
       EXPECT_EQ(back<float>(rows[i].cache.values), back<float>(wanted.values)) << "session " << i;
       if (!kept) continue;

@@ -107,9 +107,19 @@ class CpuBackend final : public Backend {
     cpu::linear(queue, x.on_host<float>(), x.size(0), {products, outputs.size()});
   }
 
+  // Those with as many rows, and with additions or without, at a time: they fold together.
   void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
                       Rows rows) const override {
-    if (!cpu::linear_adapted(queue, x, outputs, rows)) Backend::linear_adapted(queue, x, outputs, rows);
+    while (!outputs.empty()) {
+      const AdaptedOutput& first = outputs.front();
+      const auto other = std::ranges::find_if(outputs, [&](const AdaptedOutput& output) {
+        return output.out.size(0) != first.out.size(0) || output.adapter.a.empty() != first.adapter.a.empty();
+      });
+      const auto alike = outputs.first(static_cast<std::size_t>(other - outputs.begin()));
+      const ConstTensor some = x.rows(0, first.out.size(0));
+      if (!cpu::linear_adapted(queue, some, alike, rows)) Backend::linear_adapted(queue, some, alike, rows);
+      outputs = outputs.subspan(alike.size());
+    }
   }
 
   void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
@@ -123,7 +133,8 @@ class CpuBackend final : public Backend {
     return cpu::meets_integers(a) && cpu::meets_integers(b);
   }
 
-  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override {
+  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
+                std::optional<DType>) const override {
     cpu::rms_norm(queue, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
                   x.size(1), epsilon);
   }

@@ -9,33 +9,41 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr int kBlock = 128, kRows = 16, kWide = 4;  // rows of a tile, outputs of a thread
+constexpr int kBlock = 128, kRows = 16, kWide = 4;  // rows of a tile at most, outputs of a thread
 
 template <class B, int kRank>
-__global__ void __launch_bounds__(kBlock) adapters_kernel(const __grid_constant__ Adapters adapters) {
+__global__ void __launch_bounds__(kBlock)
+    adapters_kernel(const __grid_constant__ Adapters adapters, int tile) {
   __shared__ float low[kRows][kRank];
   const Adapter& adapter = adapters.list[blockIdx.z];
   const std::int64_t output = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kWide;
-  const std::int64_t t0 = static_cast<std::int64_t>(blockIdx.y) * kRows;
-  const int rows = static_cast<int>(min(static_cast<std::int64_t>(kRows), adapters.T - t0));
+  const std::int64_t t0 = static_cast<std::int64_t>(blockIdx.y) * tile;
+  const int rows = static_cast<int>(min(static_cast<std::int64_t>(tile), adapter.T - t0));
   float b[kWide][kRank];
   const B* from = static_cast<const B*>(adapter.b) + min(output, adapter.outputs - kWide) * kRank;
 #pragma unroll
-  for (int four = 0; four < kWide * kRank / 4; ++four) {
-    const uint2 words = reinterpret_cast<const uint2*>(from)[four];
+  for (int eight = 0; eight < kWide * kRank / 8; ++eight) {
+    const uint4 words = reinterpret_cast<const uint4*>(from)[eight];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      b[4 * four / kRank][4 * four % kRank + i] =
+    for (int i = 0; i < 8; ++i)
+      b[(8 * eight + i) / kRank][(8 * eight + i) % kRank] =
           adapter.scale * to_float(reinterpret_cast<const B*>(&words)[i]);
   }
   begin_in_turn();  // weights do not depend on the last kernel
+  const auto place = [&](int t) {
+    return reinterpret_cast<float4*>(adapter.out + (t0 + t) * adapter.out_stride + output);
+  };
+  const auto load = [&](int t) {
+    return t < rows && output < adapter.outputs && !adapter.begin ? *place(t) : float4{};
+  };
+  float4 next = load(0);  // a row ahead
   for (int i = static_cast<int>(threadIdx.x); i < rows * kRank; i += kBlock)
     low[i / kRank][i % kRank] = adapter.low[t0 * kRank + i];
   __syncthreads();
   if (output >= adapter.outputs) return;
   for (int t = 0; t < rows; ++t) {
-    auto* out = reinterpret_cast<float4*>(adapter.out + (t0 + t) * adapter.out_stride + output);
-    const float4 base = adapter.begin ? float4{} : *out;
+    const float4 base = next;
+    next = load(t + 1);
     float4 sum{};  // by itself first, as in gated.cu
 #pragma unroll
     for (int r = 0; r < kRank; ++r) {
@@ -45,7 +53,7 @@ __global__ void __launch_bounds__(kBlock) adapters_kernel(const __grid_constant_
       sum.z = fmaf(x, b[2][r], sum.z);
       sum.w = fmaf(x, b[3][r], sum.w);
     }
-    *out = {base.x + sum.x, base.y + sum.y, base.z + sum.z, base.w + sum.w};
+    *place(t) = {base.x + sum.x, base.y + sum.y, base.z + sum.z, base.w + sum.w};
   }
 }
 
@@ -53,11 +61,13 @@ template <int kRank>
 void launch_rank(Stream stream, const Adapters& adapters) {
   std::int64_t outputs = 0;
   for (int i = 0; i < adapters.count; ++i) outputs = std::max(outputs, adapters.list[i].outputs);
+  constexpr std::int64_t kFewRows = 1024;  // which lower tiles spread over the whole device
+  const int tile = adapters.T <= kFewRows ? kRows / 2 : kRows;
   const dim3 grid(static_cast<unsigned>((outputs + kBlock * kWide - 1) / (kBlock * kWide)),
-                  static_cast<unsigned>((adapters.T + kRows - 1) / kRows),
+                  static_cast<unsigned>((adapters.T + tile - 1) / tile),
                   static_cast<unsigned>(adapters.count));
   with_half(adapters.dtype,
-            [&]<class B>(B) { launch(adapters_kernel<B, kRank>, grid, kBlock, stream, 0, adapters); });
+            [&]<class B>(B) { launch(adapters_kernel<B, kRank>, grid, kBlock, stream, 0, adapters, tile); });
 }
 
 }  // namespace

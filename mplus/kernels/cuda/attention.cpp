@@ -172,31 +172,6 @@ void CudaBackend::append_rows(Queue& queue, const KvCache& cache, const KvShape&
   check_launch("appending rows");
 }
 
-void CudaBackend::append_all(Queue& queue, std::span<const CacheAppend> jobs, const KvShape& shape,
-                             const RopeTable& angles) const {
-  const DType type = jobs.front().rows.k.dtype;
-  for (const CacheAppend& job : jobs)
-    if (!on_device(job.rows.k) || job.rows.k.dtype != type)
-      return Backend::append_all(queue, jobs, shape, angles);
-  CudaQueueState& state = state_of(queue);
-  for (const CacheAppend& job : jobs) state.note_rows(job.cache);
-  for (std::size_t first = 0; first < jobs.size(); first += AppendBatch::kMost) {
-    AppendBatch batch;
-    for (const auto& [cache, rows] :
-         jobs.subspan(first, std::min<std::size_t>(AppendBatch::kMost, jobs.size() - first))) {
-      AppendRows& job = batch.list[batch.count++] = job_for(queue, cache, shape, angles);
-      job.dtype = type;
-      job.count = rows.k.size(0);
-      job.k = rows.k.data;
-      job.v = rows.v.data;
-      job.k_stride = rows.k.stride(0);
-      job.v_stride = rows.v.stride(0);
-    }
-    cuda::append_rows(state.stream(), batch);
-  }
-  check_launch("appending rows");
-}
-
 void CudaBackend::gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                               const RopeTable& angles) const {
   if (rows.places.empty()) return;
@@ -259,7 +234,7 @@ void CudaBackend::append_tokens(Queue& queue, std::span<const TokenRows> session
                                    .kept_k = session.kept_k.data,
                                    .kept_v = session.kept_v.data,
                                    .kept_rounded = session.kept_k.dtype == DType::bf16,
-                                   .T = session.q.size(0)};
+                                   .T = session.k.size(0)};
     cuda::append_tokens(state.stream(), items);
   }
   check_launch("appending tokens");

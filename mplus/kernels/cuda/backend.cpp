@@ -14,7 +14,7 @@
 namespace mplus::kernels::cuda {
 namespace {
 
-constexpr int kVersion = 4;  // raise it when a change alters bits
+constexpr int kVersion = 5;  // raise it when a change alters bits
 
 // A tensor of any shape without gaps is one row.
 Rows2d rows_of(const ConstTensor& x) {
@@ -194,12 +194,20 @@ void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
   check_launch("embedding tokens");
 }
 
-void CudaBackend::rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const {
+void CudaBackend::rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
+                           std::optional<DType> read_as) const {
+  constexpr std::int64_t kOperandWidth = 32;  // products of it, or of twice as much, … read operands
   CudaQueueState& state = state_of(queue);
   RmsNorm job{floats(out), floats(x), floats(weight), x.size(0), x.size(1), epsilon, {}};
   const bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 &&
                        reinterpret_cast<std::uintptr_t>(weight.data) % 16 == 0;
-  if (queue.numerics() == Numerics::fast && aligned) job.rounded = state.round_along(out);
+  const bool half = read_as == DType::bf16 || read_as == DType::f16;
+  if (queue.numerics() == Numerics::fast && aligned)
+    job.rounded = half ? state.round_along(out, *read_as) : state.round_along(out);
+  if (half && job.rounded.to != nullptr && x.size(1) % kOperandWidth == 0) {
+    state.note_only_rounded();
+    job.out = nullptr;
+  }
   cuda::rms_norm(state.stream(), job);
   check_launch("norming rows");
 }

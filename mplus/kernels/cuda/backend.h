@@ -35,7 +35,8 @@ class CudaBackend final : public Backend {
   std::int32_t take_note(Queue& queue) const override;
   void largest(Queue& queue, Tensor out, ConstTensor x) const override;
   void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
-  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon) const override;
+  void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
+                std::optional<DType> read_as) const override;
   void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override;
   void silu(Queue& queue, Tensor x) const override;
   void add_row(Queue& queue, Tensor x, ConstTensor row) const override;
@@ -45,13 +46,13 @@ class CudaBackend final : public Backend {
   void linear(Queue& queue, ConstTensor x, std::span<const LinearOutput> outputs) const override;
   void linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> outputs,
                       kernels::Rows rows) const override;
+  void linear_adapted_all(Queue& queue, std::span<const AdaptedProducts> all,
+                          kernels::Rows rows) const override;
   void swiglu_adapted(Queue& queue, ConstTensor x, const AdaptedOutput& gate, const AdaptedOutput& up,
                       kernels::Rows rows, ResultUse use) const override;
   // attention.cpp
   void append_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowBlock& rows,
                    const RopeTable& angles) const override;
-  void append_all(Queue& queue, std::span<const CacheAppend> jobs, const KvShape& shape,
-                  const RopeTable& angles) const override;
   void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const RowGather& rows,
                    const RopeTable& angles) const override;
   void gather_rows(Queue& queue, const KvCache& cache, const KvShape& shape, const NumberedRows& rows,

@@ -70,6 +70,11 @@ __device__ inline void begin_in_turn() {
   wait_for_last();
 }
 
+// A pair of elements rotated by an angle, with the same bits in every kernel.
+__device__ inline float2 rotate_pair(float a, float b, float cos, float sin) {
+  return {fmaf(a, cos, -__fmul_rn(b, sin)), fmaf(b, cos, __fmul_rn(a, sin))};
+}
+
 // 2^x in one instruction; what would be subnormal is zero.
 __device__ inline float power_of_two(float x) {
   float y;

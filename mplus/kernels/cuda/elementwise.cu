@@ -35,14 +35,14 @@ __device__ void store_rounded(const Rounded& rounded, std::int64_t i, const floa
 // Row t of the job, by the threads first, first + step, …
 __device__ void scale_row(const RmsNorm& job, std::int64_t t, float scale, int first, int step) {
   const std::int64_t d = job.d;
-  float* out = job.out + t * d;
+  float* out = job.out == nullptr ? nullptr : job.out + t * d;
   const float *x = job.x + t * d, *weight = job.weight;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   if (d % 4 == 0 && aligned(out) && aligned(x) && aligned(weight)) {
     for (std::int64_t i = first; i < d / 4; i += step) {
       const float4 v = reinterpret_cast<const float4*>(x)[i], w = reinterpret_cast<const float4*>(weight)[i];
       const float4 result = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
-      reinterpret_cast<float4*>(out)[i] = result;
+      if (out != nullptr) reinterpret_cast<float4*>(out)[i] = result;
       store_rounded(job.rounded, t * (d / 4) + i, result);
     }
     return;
@@ -72,6 +72,23 @@ __global__ void rms_norm_long(RmsNorm job) {
   const float* x = job.x + t * job.d;
   const float sum = block_sum(square_sum(x, job.d, thread, step), shared);
   scale_row(job, t, norm_scale(sum, job.d, job.epsilon), thread, step);
+}
+
+// A row of at most four elements a thread is read once, and the weights before the last kernel has ended;
+// with the bits of rms_norm_long.
+__global__ void rms_norm_quads(RmsNorm job) {
+  __shared__ float shared[kWarp];
+  const std::int64_t quads = job.d / 4, at = blockIdx.x * quads + threadIdx.x;
+  const bool inside = threadIdx.x < quads;
+  const float4 w = inside ? reinterpret_cast<const float4*>(job.weight)[threadIdx.x] : float4{};
+  begin_in_turn();
+  const float4 v = inside ? reinterpret_cast<const float4*>(job.x)[at] : float4{};
+  const float sum = block_sum(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w, shared);
+  if (!inside) return;
+  const float scale = norm_scale(sum, job.d, job.epsilon);
+  const float4 result = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+  if (job.out != nullptr) reinterpret_cast<float4*>(job.out)[at] = result;
+  store_rounded(job.rounded, at, result);
 }
 
 __device__ float silu_of(float x) { return x / (1.0f + expf(-x)); }
@@ -134,9 +151,9 @@ __global__ void rope_kernel(Rope job) {
        p += static_cast<std::int64_t>(blockDim.x) * gridDim.y) {
     const std::int64_t i = p % job.half;
     float* at = row + p / job.half * 2 * job.half + i;
-    const float a = at[0], b = at[job.half];
-    at[0] = a * cos[i] - b * sin[i];
-    at[job.half] = b * cos[i] + a * sin[i];
+    const float2 pair = rotate_pair(at[0], at[job.half], cos[i], sin[i]);
+    at[0] = pair.x;
+    at[job.half] = pair.y;
   }
 }
 
@@ -147,10 +164,14 @@ void rms_norm(Stream stream, const RmsNorm& job) {
   if (job.d <= kWarpWidth) {
     const std::int64_t warps = kThreads / kWarp;
     launch(rms_norm_short, static_cast<unsigned>((job.T + warps - 1) / warps), kThreads, stream, 0, job);
-  } else {  // so many threads that each has few elements, by the length of a row alone
-    const unsigned threads = job.d <= 2048 ? 256 : 1024;
-    launch(rms_norm_long, static_cast<unsigned>(job.T), threads, stream, 0, job);
+    return;
   }
+  // So many threads that each has few elements, by the length of a row alone.
+  const unsigned threads = job.d <= 2048 ? 256 : 1024;
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  const bool quads =
+      job.d % 4 == 0 && job.d / 4 <= threads && aligned(job.out) && aligned(job.x) && aligned(job.weight);
+  launch(quads ? rms_norm_quads : rms_norm_long, static_cast<unsigned>(job.T), threads, stream, 0, job);
 }
 
 void swiglu(Stream stream, const Swiglu& job) {

@@ -9,8 +9,9 @@ namespace mplus::kernels::cuda {
 namespace {
 
 template <class Row, class Stored>
-__device__ void append_row(const AppendRows& job, std::int64_t r) {
-  const std::int64_t half = job.shape.head_size / 2, position = job.cache.rows + r;
+__global__ void append_kernel(AppendRows job) {
+  begin_in_turn();
+  const std::int64_t r = blockIdx.x, half = job.shape.head_size / 2, position = job.cache.rows + r;
   const std::int64_t from_row = job.numbers ? job.numbers[r] : r;
   const Row* k = job.k_rows ? static_cast<const Row*>(job.k_rows[r])
                             : static_cast<const Row*>(job.k) + from_row * job.k_stride;
@@ -21,28 +22,14 @@ __device__ void append_row(const AppendRows& job, std::int64_t r) {
   for (std::int64_t p = threadIdx.x; p < job.shape.groups * half; p += blockDim.x) {
     const std::int64_t group = p / half, i = p % half, from = group * 2 * half + i;
     const std::int64_t to = group * job.cache.group_stride + position * 2 * half + i;
-    const float a = to_float(k[from]), b = to_float(k[from + half]);
+    const float2 pair = rotate_pair(to_float(k[from]), to_float(k[from + half]), cos[i], sin[i]);
     auto* keys = static_cast<Stored*>(job.cache.keys);
     auto* values = static_cast<Stored*>(job.cache.values);
-    keys[to] = from_float<Stored>(a * cos[i] - b * sin[i]);
-    keys[to + half] = from_float<Stored>(b * cos[i] + a * sin[i]);
+    keys[to] = from_float<Stored>(pair.x);
+    keys[to + half] = from_float<Stored>(pair.y);
     values[to] = from_float<Stored>(to_float(v[from]));
     values[to + half] = from_float<Stored>(to_float(v[from + half]));
   }
-}
-
-template <class Row, class Stored>
-__global__ void append_kernel(AppendRows job) {
-  begin_in_turn();
-  append_row<Row, Stored>(job, blockIdx.x);
-}
-
-// blockIdx.y is one of the jobs.
-template <class Row, class Stored>
-__global__ void append_batch_kernel(const __grid_constant__ AppendBatch batch) {
-  begin_in_turn();
-  const AppendRows& job = batch.list[blockIdx.y];
-  if (static_cast<std::int64_t>(blockIdx.x) < job.count) append_row<Row, Stored>(job, blockIdx.x);
 }
 
 unsigned threads_for(const Shape& shape) {
@@ -50,57 +37,115 @@ unsigned threads_for(const Shape& shape) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((pairs + 31) / 32 * 32, 32, 256));
 }
 
-// A value as it is kept, which is what the cache gets.
-__device__ float keep(void* kept, bool rounded, std::int64_t at, float x) {
-  if (kept == nullptr) return x;
-  if (!rounded) return static_cast<float*>(kept)[at] = x;
-  const bf16 value = __float2bfloat16_rn(x);
-  static_cast<bf16*>(kept)[at] = value;
-  return __bfloat162float(value);
+// Some neighbours of a row, one or four, at once.
+template <int kWide>
+struct Some {
+  float x[kWide];
+};
+template <int kWide>
+__device__ Some<kWide> load_some(const float* from) {
+  Some<kWide> some;
+  if constexpr (kWide == 4) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    some.x[0] = four.x, some.x[1] = four.y, some.x[2] = four.z, some.x[3] = four.w;
+  } else {
+    some.x[0] = *from;
+  }
+  return some;
+}
+template <int kWide, class Stored>
+__device__ void store_some(Stored* to, const Some<kWide>& some) {
+  if constexpr (kWide == 1) *to = from_float<Stored>(some.x[0]);
+  else if constexpr (sizeof(Stored) == sizeof(float))
+    *reinterpret_cast<float4*>(to) = {some.x[0], some.x[1], some.x[2], some.x[3]};
+  else {
+    Stored values[] = {from_float<Stored>(some.x[0]), from_float<Stored>(some.x[1]),
+                       from_float<Stored>(some.x[2]), from_float<Stored>(some.x[3])};
+    *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(values);
+  }
 }
 
-// Grid: rows, items, shares of a row. Pairs of keys and values, then pairs of queries. Numbers of a row's
-// pairs are small: only places in a cache take 64 bits.
-template <class Stored>
+// Values as they are kept, which is what the cache gets.
+template <int kWide>
+__device__ Some<kWide> keep(void* kept, bool rounded, std::int64_t at, Some<kWide> some) {
+  if (kept == nullptr) return some;
+  if (!rounded) {
+    store_some(static_cast<float*>(kept) + at, some);
+    return some;
+  }
+#pragma unroll
+  for (float& x : some.x) x = __bfloat162float(__float2bfloat16_rn(x));
+  store_some(static_cast<bf16*>(kept) + at, some);
+  return some;
+}
+
+template <int kWide>
+__device__ bool is_finite(const Some<kWide>& some) {
+  bool all = true;
+#pragma unroll
+  for (const float x : some.x) all = all && isfinite(x);
+  return all;
+}
+
+// The halves of some pairs, rotated.
+template <int kWide>
+__device__ void rotate_some(Some<kWide>& a, Some<kWide>& b, const Some<kWide>& cos, const Some<kWide>& sin) {
+#pragma unroll
+  for (int j = 0; j < kWide; ++j) {
+    const float2 pair = rotate_pair(a.x[j], b.x[j], cos.x[j], sin.x[j]);
+    a.x[j] = pair.x;
+    b.x[j] = pair.y;
+  }
+}
+
+// Grid: rows, items, shares of a row. Pairs of keys and values, then pairs of queries, kWide of a head at a
+// time. Numbers of a row's pairs are small: only places in a cache take 64 bits. Angles do not depend on the
+// last kernel.
+template <class Stored, int kWide>
 __global__ void tokens_kernel(const __grid_constant__ TokenItems items) {
-  begin_in_turn();
+  let_next_begin();
   const TokenItem& item = items.list[blockIdx.y];
   const std::int64_t t = blockIdx.x, position = item.cache.rows + t;
-  if (t >= item.T) return;
-  const int half = static_cast<int>(items.shape.head_size) / 2;
-  const int rows = static_cast<int>(items.shape.groups) * half,
-            all = rows + static_cast<int>(items.shape.heads) * half;
-  const float* cos = items.angles + position * 2 * half;
-  const float* sin = cos + half;
+  if (t >= item.T) return wait_for_last();
+  const int half = static_cast<int>(items.shape.head_size) / 2, groups = static_cast<int>(items.shape.groups);
+  const int rows = groups * half / kWide,
+            all = rows + (item.q != nullptr ? static_cast<int>(items.shape.heads) * half / kWide : 0);
+  const float* angles = items.angles + position * 2 * half;
   float* const queries = item.q + t * items.shape.heads * 2 * half;
   auto* keys = static_cast<Stored*>(item.cache.keys) + position * 2 * half;
   auto* values = static_cast<Stored*>(item.cache.values) + position * 2 * half;
-  const auto look_at = [&](float a, float b, std::int32_t number) {
-    if (items.note != nullptr && !(isfinite(a) && isfinite(b)))
+  const auto look_at = [&](const Some<kWide>& a, const Some<kWide>& b, std::int32_t number) {
+    if (items.note != nullptr && !(is_finite(a) && is_finite(b)))
       atomicMin(items.note, items.first_note + number);
   };
+  bool waited = false;
   for (int p = static_cast<int>(blockIdx.z * blockDim.x + threadIdx.x); p < all;
        p += static_cast<int>(blockDim.x * gridDim.z)) {
-    const int head = p / half, i = p % half;
+    const int head = p * kWide / half, i = p * kWide % half;
+    const auto cos = load_some<kWide>(angles + i), sin = load_some<kWide>(angles + half + i);
+    if (!waited) wait_for_last();
+    waited = true;
     if (p >= rows) {
-      float* q = queries + (head - static_cast<int>(items.shape.groups)) * 2 * half + i;
-      const float a = q[0], b = q[half];
+      float* q = queries + (head - groups) * 2 * half + i;
+      auto a = load_some<kWide>(q), b = load_some<kWide>(q + half);
       look_at(a, b, 0);
-      q[0] = a * cos[i] - b * sin[i];
-      q[half] = b * cos[i] + a * sin[i];
+      rotate_some(a, b, cos, sin);
+      store_some(q, a);
+      store_some(q + half, b);
       continue;
     }
-    const std::int64_t from = (t * items.shape.groups + head) * 2 * half + i,
-                       to = head * item.cache.group_stride + i;
-    look_at(item.k[from], item.k[from + half], 1);
-    look_at(item.v[from], item.v[from + half], 2);
-    const float a = keep(item.kept_k, item.kept_rounded, from, item.k[from]);
-    const float b = keep(item.kept_k, item.kept_rounded, from + half, item.k[from + half]);
-    keys[to] = from_float<Stored>(a * cos[i] - b * sin[i]);
-    keys[to + half] = from_float<Stored>(b * cos[i] + a * sin[i]);
-    values[to] = from_float<Stored>(keep(item.kept_v, item.kept_rounded, from, item.v[from]));
-    values[to + half] =
-        from_float<Stored>(keep(item.kept_v, item.kept_rounded, from + half, item.v[from + half]));
+    const std::int64_t from = (t * groups + head) * 2 * half + i, to = head * item.cache.group_stride + i;
+    const auto k = load_some<kWide>(item.k + from), other_k = load_some<kWide>(item.k + from + half);
+    const auto v = load_some<kWide>(item.v + from), other_v = load_some<kWide>(item.v + from + half);
+    look_at(k, other_k, 1);
+    look_at(v, other_v, 2);
+    auto a = keep(item.kept_k, item.kept_rounded, from, k);
+    auto b = keep(item.kept_k, item.kept_rounded, from + half, other_k);
+    rotate_some(a, b, cos, sin);
+    store_some(keys + to, a);
+    store_some(keys + to + half, b);
+    store_some(values + to, keep(item.kept_v, item.kept_rounded, from, v));
+    store_some(values + to + half, keep(item.kept_v, item.kept_rounded, from + half, other_v));
   }
 }
 
@@ -163,13 +208,26 @@ __global__ void expand_kernel(ExpandRows job) {
 
 void append_tokens(Stream stream, const TokenItems& items) {
   std::int64_t rows = 0;
-  for (int i = 0; i < items.count; ++i) rows = std::max(rows, items.list[i].T);
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  bool wide = items.shape.head_size % 8 == 0 && aligned(items.angles);
+  for (int i = 0; i < items.count; ++i) {
+    const TokenItem& item = items.list[i];
+    rows = std::max(rows, item.T);
+    for (const void* p : {static_cast<const void*>(item.q), static_cast<const void*>(item.k),
+                          static_cast<const void*>(item.v), static_cast<const void*>(item.kept_k),
+                          static_cast<const void*>(item.kept_v), static_cast<const void*>(item.cache.keys),
+                          static_cast<const void*>(item.cache.values)})
+      wide = wide && aligned(p);
+  }
   if (rows == 0) return;
-  const std::int64_t pairs = (items.shape.groups + items.shape.heads) * items.shape.head_size / 2;
+  const std::int64_t pairs = (items.shape.groups + items.shape.heads) * items.shape.head_size / 2,
+                     blocks = (pairs / (wide ? 4 : 1) + kThreads - 1) / kThreads;
   const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(items.count),
-                  static_cast<unsigned>(std::clamp<std::int64_t>(pairs / kThreads, 1, 8)));
-  with_float(items.list[0].cache.dtype,
-             [&]<class Stored>(Stored) { launch(tokens_kernel<Stored>, grid, kThreads, stream, 0, items); });
+                  static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, rows == 1 ? 16 : 2)));
+  with_float(items.list[0].cache.dtype, [&]<class Stored>(Stored) {
+    if (wide) launch(tokens_kernel<Stored, 4>, grid, kThreads, stream, 0, items);
+    else launch(tokens_kernel<Stored, 1>, grid, kThreads, stream, 0, items);
+  });
 }
 
 void expand_rows(Stream stream, const ExpandRows& job) {
@@ -184,20 +242,6 @@ void append_rows(Stream stream, const AppendRows& job) {
     with_float(job.cache.dtype, [&]<class Stored>(Stored) {
       launch(append_kernel<Row, Stored>, static_cast<unsigned>(job.count), threads_for(job.shape), stream, 0,
              job);
-    });
-  });
-}
-
-void append_rows(Stream stream, const AppendBatch& batch) {
-  std::int64_t most = 0;
-  for (int i = 0; i < batch.count; ++i) most = std::max(most, batch.list[i].count);
-  if (most == 0) return;
-  const AppendRows& first = batch.list[0];
-  with_float(first.dtype, [&]<class Row>(Row) {
-    with_float(first.cache.dtype, [&]<class Stored>(Stored) {
-      launch(append_batch_kernel<Row, Stored>,
-             dim3(static_cast<unsigned>(most), static_cast<unsigned>(batch.count)), threads_for(first.shape),
-             stream, 0, batch);
     });
   });
 }

@@ -48,7 +48,7 @@ struct Notes {
     std::int64_t n = 0;
     std::int32_t number = 0;
   };
-  static constexpr int kMost = 8;
+  static constexpr int kMost = 32;
   Note list[kMost];
   int count = 0;
 };
@@ -77,7 +77,7 @@ struct Rounded {
   DType dtype = DType::bf16;
 };
 struct RmsNorm {
-  float* out = nullptr;
+  float* out = nullptr;  // null where `rounded` is all that is wanted
   const float *x = nullptr, *weight = nullptr;
   std::int64_t T = 0, d = 0;
   float epsilon = 0;
@@ -112,6 +112,7 @@ struct Product {
   std::int64_t outputs = 0;
   float scale = 1.0f;
   bool accumulate = false;
+  std::int64_t x_row = 0;  // where its rows of x begin; linear_tensor and linear_narrow alone
 };
 inline constexpr int kMostLaunchedProducts = 8;
 struct Products {
@@ -126,6 +127,10 @@ struct Products {
 // on that row alone.
 bool fits_linear_tensor(const Products& products);
 void linear_tensor(Stream stream, const Products& products);
+// linear_narrow.cu: the same for few outputs and many inputs, with bits of its own, on devices with
+// has_warpgroups().
+bool fits_linear_narrow(const Products& products);
+void linear_narrow(Stream stream, const Products& products);
 // linear_packed.cu: the same for i8 with row scales, beside which there may be products of f16; x is f16.
 // Needs inputs % 64 == 0.
 bool fits_linear_packed(const Products& products);
@@ -145,6 +150,7 @@ void unpack_weights(Stream stream, const UnpackWeights& job);
 // f32.
 struct Adapter {
   float* out = nullptr;  // [T, outputs]
+  std::int64_t T = 0;    // at most that of all
   std::int64_t out_stride = 0;
   const float* low = nullptr;  // [T, rank]
   const void* b = nullptr;     // [outputs, rank]
@@ -207,23 +213,16 @@ struct AppendRows {
   std::int64_t count = 0;
 };
 void append_rows(Stream stream, const AppendRows& job);
-// Several, of one shape and with the same types.
-struct AppendBatch {
-  static constexpr int kMost = 24;
-  AppendRows list[kMost];
-  int count = 0;
-};
-void append_rows(Stream stream, const AppendBatch& batch);
 // Tokens of several sessions (kernels/tokens.h).
 struct TokenItem {
   Cache cache;
-  float* q = nullptr;                         // [T, H·e]
+  float* q = nullptr;                         // [T, H·e], or null
   const float *k = nullptr, *v = nullptr;     // [T, G·e]
   void *kept_k = nullptr, *kept_v = nullptr;  // [T, G·e], or null
   bool kept_rounded = false;                  // to bf16
   std::int64_t T = 0;
 };
-inline constexpr int kMostTokenItems = 16;  // of one launch
+inline constexpr int kMostTokenItems = 32;  // of one launch
 struct TokenItems {
   TokenItem list[kMostTokenItems];
   int count = 0;

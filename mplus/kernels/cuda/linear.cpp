@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/adapter.h"
@@ -84,9 +85,11 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
       if (products.list[i].dtype != type) continue;
       if (!job.x) job.x = operand_of(state, products, type);
       job.product = products.list[i];
-      job.twin = nullptr;
-      if (i + 1 < products.count && Matmul::pair(products.list[i], products.list[i + 1]))
-        job.twin = &products.list[++i];
+      job.batch = {};
+      if (i + 1 < products.count && Matmul::pair(products.list[i], products.list[i + 1])) {
+        job.batch = Matmul::batch_of(products.list[i], products.list[i + 1]);
+        ++i;
+      }
       state.matmul().run(job);
     }
   }
@@ -116,12 +119,18 @@ Products unpacked(CudaQueueState& state, const Products& all) {
   return products;
 }
 
+// Few rows of any products, or any rows of narrow ones.
+void multiply_tensor(Stream stream, const Products& products, bool few) {
+  if (!few && fits_linear_narrow(products)) linear_narrow(stream, products);
+  else linear_tensor(stream, products);
+}
+
 void multiply_sorted(CudaQueueState& state, const Products& all, bool few, bool any_neighbours) {
   Sorted sorted = sort(all, few);
   linear_plain(state.stream(), sorted.plain, few);
   if (sorted.tensor.count > 0) {
     sorted.tensor.rounded = operand_of(state, sorted.tensor, sorted.tensor.list[0].dtype);
-    linear_tensor(state.stream(), sorted.tensor);
+    multiply_tensor(state.stream(), sorted.tensor, few);
   }
   check_launch("multiplying");
   multiply(state, sorted.library, any_neighbours);
@@ -157,6 +166,7 @@ bool collect(Adapters& adapters, std::span<const AdaptedOutput> outputs, std::in
     adapters.rank = low.b.cols;
     adapters.dtype = low.b.dtype;
     adapters.list[adapters.count++] = {.out = floats(output.out),
+                                       .T = output.out.size(0),
                                        .out_stride = output.out.stride(0),
                                        .low = floats(low.low),
                                        .b = low.b.data,
@@ -165,6 +175,13 @@ bool collect(Adapters& adapters, std::span<const AdaptedOutput> outputs, std::in
                                        .begin = begin && !output.accumulate};
   }
   return adapters.count > 0 && fits_adapters(adapters);
+}
+
+// Where the outputs from `first` on with as many rows as it end.
+std::size_t alike_from(std::span<const AdaptedOutput> outputs, std::size_t first) {
+  std::size_t end = first;
+  while (end < outputs.size() && outputs[end].out.size(0) == outputs[first].out.size(0)) ++end;
+  return end;
 }
 
 }  // namespace
@@ -183,6 +200,11 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
                                  kernels::Rows rows) const {
   if (outputs.empty() || x.size(0) == 0) return;
   const bool few = is_few(rows, x.size(0));
+  const std::size_t alike = alike_from(outputs, 0);
+  if (few && (alike < outputs.size() || outputs.front().out.size(0) < x.size(0))) {
+    linear_adapted(queue, x.rows(0, outputs.front().out.size(0)), outputs.first(alike), rows);
+    return linear_adapted(queue, x, outputs.subspan(alike), rows);
+  }
   Adapters adapters;
   if (queue.numerics() == Numerics::exact || !collect(adapters, outputs, x.size(0), !few))
     return Backend::linear_adapted(queue, x, outputs, rows);
@@ -197,7 +219,150 @@ void CudaBackend::linear_adapted(Queue& queue, ConstTensor x, std::span<const Ad
   else run(queue, state, inner, rows);
   add_adapters(state.stream(), adapters);
   check_launch("adding adapters");
-  if (!few) run(queue, state, base, rows);
+  if (few) return;
+  for (std::size_t first = 0, next = 0; first < outputs.size(); first = next) {
+    Products some = base;
+    some.T = outputs[first].out.size(0);
+    some.count = 0;
+    for (next = alike_from(outputs, first); first < next; ++first) add(some, base.list[first]);
+    run(queue, state, some, rows);
+  }
+}
+
+namespace {
+
+// Products of several x that are made together, each with the kernel it has alone.
+class Stacked {
+ public:
+  Stacked(CudaQueueState& state, std::span<const AdaptedProducts> all)
+      : state_(state), all_(all), x_(all.front().x), type_(all.front().outputs.front().base->dtype) {}
+
+  // Whether everything lies alike, one behind the other, and its kernels take it.
+  bool possible() const {
+    if (all_.size() < 2 || x_.size(0) == 0) return false;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      const auto& [x, outputs] = all_[i];
+      if (!x.contiguous() || floats(x) != floats(x_) + row_of(i) * x_.size(1) ||
+          outputs.size() != all_.front().outputs.size())
+        return false;
+      for (std::size_t o = 0; o < outputs.size(); ++o)
+        if (!fits(i, o)) return false;
+    }
+    return true;
+  }
+  void make() {
+    Products whole = products_of(x_);
+    whole.T *= std::ssize(all_);
+    const void* operand = operand_of(state_, whole, type_);
+    make_additions(operand);
+    std::vector<Product> narrow;
+    for (std::size_t o = 0; o < all_.front().outputs.size(); ++o) {
+      const LinearOptions options{.accumulate = !output(0, o).adapter.a.empty()};
+      if (!is_narrow(o)) {
+        const Step step = step_to(1, o);
+        state_.matmul().run({.product = product_of(output(0, o).out, *output(0, o).base, options),
+                             .batch = {static_cast<int>(all_.size()), step.w, x_.elements(), step.out},
+                             .x = operand,
+                             .T = x_.size(0),
+                             .inputs = x_.size(1)});
+        continue;
+      }
+      for (std::size_t i = 0; i < all_.size(); ++i)
+        narrow.push_back(product_at(i, output(i, o).out, *output(i, o).base, options));
+    }
+    multiply_narrow(narrow, operand);
+    check_launch("multiplying");
+    state_.forget_rounded();
+  }
+
+ private:
+  struct Step {  // in elements
+    std::int64_t w, out;
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+  std::int64_t row_of(std::size_t i) const { return static_cast<std::int64_t>(i) * x_.size(0); }
+  const AdaptedOutput& output(std::size_t i, std::size_t o) const { return all_[i].outputs[o]; }
+  bool is_narrow(std::size_t o) const { return output(0, o).base->rows <= kNarrowOutputs; }
+  Product product_at(std::size_t i, const Tensor& out, const Matrix& w, const LinearOptions& options) const {
+    Product product = product_of(out, w, options);
+    product.x_row = row_of(i);
+    return product;
+  }
+  Step step_to(std::size_t i, std::size_t o) const {
+    const AdaptedOutput &first = output(0, o), &one = output(i, o);
+    return {static_cast<const std::uint16_t*>(one.base->data) -
+                static_cast<const std::uint16_t*>(first.base->data),
+            floats(one.out) - floats(first.out)};
+  }
+  bool fits(std::size_t i, std::size_t o) const {
+    const AdaptedOutput &first = output(0, o), &one = output(i, o);
+    if (one.accumulate || !one.out.contiguous() || one.base->dtype != type_ ||
+        one.base->rows != first.base->rows || one.adapter.a.empty() != first.adapter.a.empty())
+      return false;
+    const Product base = product_of(one.out, *one.base, {});
+    if (is_narrow(o) ? !fits_narrow(base) : !Matmul::fits(base, x_.size(1))) return false;
+    const Step step = step_to(1, o);
+    const auto n = static_cast<std::int64_t>(i);
+    if (!is_narrow(o) && (step.w <= 0 || step.out <= 0 || step_to(i, o) != Step{n * step.w, n * step.out}))
+      return false;
+    const LowRank& low = one.adapter;
+    Adapters outer;
+    return low.a.empty() ||
+           (low.a.dtype == type_ && low.a.rows <= kNarrowOutputs &&
+            low.b.cols == output(0, 0).adapter.b.cols && fits_narrow(product_of(low.low, low.a, {})) &&
+            collect(outer, {&one, 1}, x_.size(0), true));
+  }
+  bool fits_narrow(const Product& product) const {
+    Products alone = products_of(x_);
+    add(alone, product);
+    return fits_linear_tensor(alone);
+  }
+  // As many in a launch as it takes.
+  void multiply_narrow(std::span<const Product> list, const void* operand) {
+    for (; !list.empty(); list = list.subspan(std::min<std::size_t>(list.size(), kMostLaunchedProducts))) {
+      Products products = products_of(x_);
+      products.rounded = operand;
+      for (const Product& product : list.first(std::min<std::size_t>(list.size(), kMostLaunchedProducts)))
+        add(products, product);
+      multiply_tensor(state_.stream(), products, false);
+    }
+  }
+  void make_additions(const void* operand) {
+    std::vector<Product> inner;
+    std::vector<AdaptedOutput> outer;
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      for (const AdaptedOutput& one : all_[i].outputs) {
+        if (one.adapter.a.empty()) continue;
+        inner.push_back(product_at(i, one.adapter.low, one.adapter.a, {}));
+        outer.push_back(one);
+      }
+    multiply_narrow(inner, operand);
+    for (std::span<const AdaptedOutput> left = outer; !left.empty();) {
+      const std::size_t n = std::min<std::size_t>(left.size(), kMostLaunchedProducts);
+      Adapters adapters;
+      collect(adapters, left.first(n), x_.size(0), true);
+      add_adapters(state_.stream(), adapters);
+      left = left.subspan(n);
+    }
+    check_launch("adding adapters");
+  }
+
+  CudaQueueState& state_;
+  std::span<const AdaptedProducts> all_;
+  ConstTensor x_;  // the first
+  DType type_;     // of all weights
+};
+
+}  // namespace
+
+// Of a stack of layers: few launches, and enough work in each for the whole device.
+void CudaBackend::linear_adapted_all(Queue& queue, std::span<const AdaptedProducts> all,
+                                     kernels::Rows rows) const {
+  if (all.empty() || all.front().outputs.empty()) return;
+  Stacked stacked(state_for_products(queue), all);
+  if (queue.numerics() == Numerics::exact || rows != kernels::Rows::batched || !stacked.possible())
+    return Backend::linear_adapted_all(queue, all, rows);
+  stacked.make();
 }
 
 // Additions with the activation, so that gate and up are written and read once. Few rows: behind all

@@ -100,6 +100,7 @@ __device__ void make_packed(const Products& products, const Place& place, unsign
     x.ask_for(slot(step) + 2 * kM * kSlab, begin + step, step < count);
     end_of_step();
   }
+  const Before<kM, kN> before(place, first_row, products.T);
   float sums[kM][kN][4] = {};
   for (int step = 0; step < count; ++step) {
     wait_for_step<kStages - 2>();
@@ -111,7 +112,7 @@ __device__ void make_packed(const Products& products, const Place& place, unsign
   }
   wait_for_step<0>();
   scale_rows<kM, kN>(sums, place);
-  finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T);
+  finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T, before);
 }
 
 template <int kM, int kN, int kStages>

@@ -85,10 +85,29 @@ __device__ void multiply(float (&sums)[kM][kN][4], const uint4* slabs) {
     multiply_values<W>(sums[m], slabs[2 * m * kSlab + lane], slabs[(2 * m + 1) * kSlab + lane], x);
 }
 
+// What a thread's outputs are added to: asked for early, so that nobody waits for it at the end.
+template <int kM, int kN>
+struct Before {
+  static constexpr int kEach = (kM * kTile * kN * kColumns + kWarps * kWarp - 1) / (kWarps * kWarp);
+  float values[kEach];
+
+  __device__ Before(const Place& place, std::int64_t first_row, std::int64_t T) {
+    constexpr int kOutputs = kM * kTile, kElements = kOutputs * kN * kColumns;
+#pragma unroll
+    for (int n = 0; n < kEach; ++n) {
+      const int i = static_cast<int>(threadIdx.x) + n * kWarps * kWarp;
+      const std::int64_t t = first_row + i / kOutputs, output = place.output + i % kOutputs;
+      const bool needed =
+          place.product->accumulate && i < kElements && t < T && output < place.product->outputs;
+      values[n] = needed ? place.product->out[t * place.product->out_stride + output] : 0.0f;
+    }
+  }
+};
+
 // Adds what the warps have and writes the block's outputs.
 template <int kM, int kN>
 __device__ void finish(const float (&sums)[kM][kN][4], float* shared, const Place& place,
-                       std::int64_t first_row, std::int64_t T) {
+                       std::int64_t first_row, std::int64_t T, const Before<kM, kN>& before) {
   constexpr int kOutputs = kM * kTile, kRows = kN * kColumns, kElements = kOutputs * kRows;
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int r = lane / 4, c = 2 * (lane % 4);
@@ -102,14 +121,17 @@ __device__ void finish(const float (&sums)[kM][kN][4], float* shared, const Plac
         shared[warp * kElements + (n * kColumns + c + i % 2) * kOutputs + m * kTile + r + i / 2 * 8] =
             sums[m][n][i];
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < kElements; i += kWarps * kWarp) {
+#pragma unroll
+  for (int n = 0; n < Before<kM, kN>::kEach; ++n) {
+    const int i = static_cast<int>(threadIdx.x) + n * kWarps * kWarp;
+    if (i >= kElements) continue;
     const std::int64_t t = first_row + i / kOutputs, output = place.output + i % kOutputs;
     if (t >= T || output >= place.product->outputs) continue;
     float sum = 0;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) sum += shared[w * kElements + i];
-    float* out = place.product->out + t * place.product->out_stride + output;
-    *out = (place.product->accumulate ? *out : 0.0f) + place.product->scale * sum;
+    place.product->out[t * place.product->out_stride + output] =
+        before.values[n] + place.product->scale * sum;
   }
 }
 
@@ -129,12 +151,14 @@ __device__ void make_outputs(const Products& products, const Place& place, unsig
     weights.ask_for(slot(step), begin + step, step < count);
   begin_in_turn();
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * F::kRows;
-  const RowsOf<W, kN> x(static_cast<const W*>(products.rounded), first_row, products.T, products.inputs);
+  const RowsOf<W, kN> x(static_cast<const W*>(products.rounded) + place.product->x_row * products.inputs,
+                        first_row, products.T, products.inputs);
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) {
     x.ask_for(slot(step) + 2 * kM * kSlab, begin + step, step < count);
     end_of_step();
   }
+  const Before<kM, kN> before(place, first_row, products.T);
   float sums[kM][kN][4] = {};
   for (int step = 0; step < count; ++step) {
     wait_for_step<kStages - 2>();
@@ -145,7 +169,7 @@ __device__ void make_outputs(const Products& products, const Place& place, unsig
     multiply<W, kM, kN>(sums, slot(step));
   }
   wait_for_step<0>();
-  finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T);
+  finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T, before);
 }
 
 inline std::int64_t blocks_of(const Products& products, int outputs) {

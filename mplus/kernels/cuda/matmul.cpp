@@ -35,8 +35,7 @@ struct Operands {
   Desc desc;
   Layout w, x, out;
 
-  // `twin`: a second product of the same shape and the same x.
-  Operands(const Product& product, std::int64_t inputs, std::int64_t T, const Product* twin = nullptr) {
+  Operands(const Product& product, std::int64_t inputs, std::int64_t T, const Matmul::Batch& batch) {
     const CublasLt& lt = cublas_lt();
     const cudaDataType type = product.dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F;
     check(lt.desc_create(&desc.handle, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
@@ -48,22 +47,31 @@ struct Operands {
     check(lt.layout_create(&w.handle, type, i, o, inputs), "describing weights");
     check(lt.layout_create(&x.handle, type, i, rows, inputs), "describing rows");
     check(lt.layout_create(&out.handle, CUDA_R_32F, o, rows, product.out_stride), "describing results");
-    if (!twin) return;
-    set_batch(w, static_cast<const std::uint16_t*>(twin->w) - static_cast<const std::uint16_t*>(product.w));
-    set_batch(x, 0);
-    set_batch(out, twin->out - product.out);
+    if (batch.count == 1) return;
+    set_batch(w, batch.count, batch.w);
+    set_batch(x, batch.count, batch.x);
+    set_batch(out, batch.count, batch.out);
   }
 
  private:
-  static void set_batch(const Layout& layout, std::int64_t offset) {
-    const std::int32_t two = 2;
+  static void set_batch(const Layout& layout, std::int32_t count, std::int64_t offset) {
     const auto set = [&](cublasLtMatrixLayoutAttribute_t what, const auto& value) {
-      check(cublas_lt().layout_set(layout.handle, what, &value, sizeof value), "describing two products");
+      check(cublas_lt().layout_set(layout.handle, what, &value, sizeof value), "describing several products");
     };
-    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, two);
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, offset);
   }
 };
+
+// The i-th product of a job.
+Matmul::Job alone(const Matmul::Job& job, int i) {
+  Matmul::Job one = job;
+  one.batch = {};
+  one.product.w = static_cast<const std::uint16_t*>(job.product.w) + i * job.batch.w;
+  one.product.out = job.product.out + i * job.batch.out;
+  one.x = static_cast<const std::uint16_t*>(job.x) + i * job.batch.x;
+  return one;
+}
 
 void make_preference(Preference& preference, bool one_order) {
   const CublasLt& lt = cublas_lt();
@@ -112,6 +120,11 @@ bool Matmul::pair(const Product& a, const Product& b) {
          a.accumulate == b.accumulate && a.w < b.w && a.out < b.out;
 }
 
+Matmul::Batch Matmul::batch_of(const Product& a, const Product& b) {
+  return {2, static_cast<const std::uint16_t*>(b.w) - static_cast<const std::uint16_t*>(a.w), 0,
+          b.out - a.out};
+}
+
 void Matmul::open() {
   if (handle_) return;
   check(cublas_lt().create(&handle_), "beginning");
@@ -125,7 +138,7 @@ namespace {
 // also changes what it expects.
 std::vector<cublasLtMatmulAlgo_t> algorithms(cublasLtHandle_t handle, const Matmul::Job& job,
                                              std::int64_t rows, bool one_order) {
-  const Operands operands(job.product, job.inputs, rows, job.twin);
+  const Operands operands(job.product, job.inputs, rows, job.batch);
   Preference preference;
   make_preference(preference, one_order);
   std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
@@ -150,10 +163,9 @@ const Matmul::Plan& Matmul::usual_plan(const Job& job) {
   const Product& product = job.product;
   std::unique_ptr<Plan>& plan = plans_[{product.outputs, job.inputs, product.dtype}];
   if (plan) return *plan;
-  Job alone = job;
-  alone.twin = nullptr;
-  alone.any_neighbours = false;
-  const auto found = algorithms(handle_, alone, kUsualRows, true);
+  Job one = alone(job, 0);
+  one.any_neighbours = false;
+  const auto found = algorithms(handle_, one, kUsualRows, true);
   if (found.empty())
     fail(ErrorCode::unsupported, "cuBLASLt has no algorithm for weights [{}, {}] of {}", product.outputs,
          job.inputs, dtype_name(product.dtype));
@@ -164,14 +176,12 @@ const Matmul::Plan& Matmul::usual_plan(const Job& job) {
 const Matmul::Plan& Matmul::plan_for(const Job& job) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(job.T)));
   const Product& product = job.product;
-  const bool twin = job.twin != nullptr && !job.any_neighbours;
-  std::unique_ptr<Plan>& plan =
-      plans_[{product.outputs, job.inputs, product.dtype, rows, job.any_neighbours, twin}];
+  const Job asked = job.any_neighbours ? alone(job, 0) : job;
+  std::unique_ptr<Plan>& plan = plans_[{product.outputs, job.inputs, product.dtype, rows, job.any_neighbours,
+                                        asked.batch.count, asked.batch.x == 0}];
   if (plan) return *plan;
   const Plan& usual = usual_plan(job);
-  Job alone = job;
-  if (!twin) alone.twin = nullptr;
-  for (const cublasLtMatmulAlgo_t& algorithm : algorithms(handle_, alone, rows, false)) {
+  for (const cublasLtMatmulAlgo_t& algorithm : algorithms(handle_, asked, rows, false)) {
     const Plan found{algorithm};
     if (!job.any_neighbours && !same_bits(job, found, usual)) continue;
     plan = std::make_unique<Plan>(found);
@@ -185,7 +195,7 @@ const Matmul::Plan& Matmul::plan_for(const Job& job) {
 bool Matmul::same_bits(const Job& job, const Plan& plan, const Plan& usual) const {
   constexpr std::int64_t kMostCompared = 1024;  // rows
   const std::int64_t T = std::min(job.T, kMostCompared), size = T * job.product.outputs,
-                     all = job.twin ? 2 * size : size;
+                     all = job.batch.count * size;
   const Buffer room = memory_->allocate(2 * row_bytes(DType::f32, all) + sizeof(std::int32_t));
   auto* one = static_cast<float*>(room.tensor(DType::i8, {0}).data);
   auto* other = one + all;
@@ -193,17 +203,14 @@ bool Matmul::same_bits(const Job& job, const Plan& plan, const Plan& usual) cons
   const auto make = [&](float* out, const Plan& by, bool together) {
     Job probe = job;
     probe.T = T;
-    Product second = job.twin ? *job.twin : job.product;
-    for (Product* product : {&probe.product, &second}) {
-      product->out_stride = product->outputs;
-      product->accumulate = false;
-    }
     probe.product.out = out;
-    second.out = out + size;
-    probe.twin = job.twin && together ? &second : nullptr;
-    if (!start(probe, by)) return false;
-    probe.product = second;
-    return together || !job.twin || start(probe, by);
+    probe.product.out_stride = job.product.outputs;
+    probe.product.accumulate = false;
+    probe.batch.out = job.batch.count > 1 ? size : 0;
+    if (together) return start(probe, by);
+    for (int i = 0; i < job.batch.count; ++i)
+      if (!start(alone(probe, i), by)) return false;
+    return true;
   };
   if (!make(one, plan, true) || !make(other, usual, false)) return false;
   std::int32_t found = 0;
@@ -217,7 +224,7 @@ bool Matmul::same_bits(const Job& job, const Plan& plan, const Plan& usual) cons
 
 bool Matmul::start(const Job& job, const Plan& plan) const {
   const Product& product = job.product;
-  const Operands operands(product, job.inputs, job.T, job.twin);
+  const Operands operands(product, job.inputs, job.T, job.batch);
   const float beta = product.accumulate ? 1.0f : 0.0f;
   const cublasStatus_t status = cublas_lt().matmul(
       handle_, operands.desc.handle, &product.scale, product.w, operands.w.handle, job.x, operands.x.handle,
@@ -231,12 +238,9 @@ bool Matmul::start(const Job& job, const Plan& plan) const {
 void Matmul::run(const Job& job) {
   open();
   if (start(job, plan_for(job))) return;
-  if (job.twin) {  // an algorithm that makes one product at a time
-    Job alone = job;
-    alone.twin = nullptr;
-    run(alone);
-    alone.product = *job.twin;
-    return run(alone);
+  if (job.batch.count > 1) {  // an algorithm that makes one product at a time
+    for (int i = 0; i < job.batch.count; ++i) run(alone(job, i));
+    return;
   }
   if (!start(job, usual_plan(job)))
     fail(ErrorCode::unsupported, "cuBLASLt does not multiply {} rows with weights [{}, {}] of {}", job.T,

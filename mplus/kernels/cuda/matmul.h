@@ -29,13 +29,20 @@ class Matmul {
   // Whether the library takes it: whole 16 bytes everywhere.
   static bool fits(const Product& product, std::int64_t inputs);
 
-  // Whether two products of one x can be made as one: of equal shapes, one behind the other.
+  // Products that are made with a first one, each with the bits it has alone: everything lies as far behind
+  // that of the one before, in elements.
+  struct Batch {
+    int count = 1;
+    std::int64_t w = 0, x = 0, out = 0;
+  };
+  // Whether two products of one x can be made so.
   static bool pair(const Product& a, const Product& b);
+  static Batch batch_of(const Product& a, const Product& b);  // of two such
 
   struct Job {
     Product product;
-    const Product* twin = nullptr;  // made with it; has the bits it has alone
-    const void* x = nullptr;        // [T, inputs] of the weights' type
+    Batch batch = {};
+    const void* x = nullptr;  // [T, inputs] of the weights' type
     std::int64_t T = 0, inputs = 0;
     bool any_neighbours = false;  // bits may depend on T
   };
@@ -47,7 +54,9 @@ class Matmul {
     std::int64_t outputs = 0, inputs = 0;
     DType dtype = DType::bf16;
     std::int64_t rows = 0;  // 0: the one that says what a row's bits are
-    bool any_neighbours = false, twin = false;
+    bool any_neighbours = false;
+    int batch = 1;
+    bool one_x = true;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 

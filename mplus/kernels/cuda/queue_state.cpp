@@ -73,6 +73,11 @@ Rounded CudaQueueState::round_along(const ConstTensor& x) {
   return rounded;
 }
 
+Rounded CudaQueueState::round_along(const ConstTensor& x, DType type) {
+  operand_type_ = type;
+  return round_along(x);
+}
+
 const void* CudaQueueState::rounded(const float* x, std::int64_t rows, std::int64_t width, DType type) {
   const bool known = x == operand_.x && width == operand_.width && rows * width <= operand_.elements;
   const bool same = type == operand_type_;

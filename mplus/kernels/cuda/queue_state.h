@@ -37,6 +37,7 @@ class CudaQueueState final : public QueueState {
   // another one may have changed it. Two rooms take turns, so that an operation can read one operand and
   // leave the next.
   Rounded round_along(const ConstTensor& x);  // room for it, filled by the caller; none where it does not pay
+  Rounded round_along(const ConstTensor& x, DType type);  // for products of that type
   const void* rounded(const float* x, std::int64_t rows, std::int64_t width, DType type);  // or nullptr
   void* room_to_round(std::int64_t elements, DType type);  // for another x; the remembered one is lost
   void note_only_rounded() { operand_.only = true; }       // of what was rounded along there is nothing else

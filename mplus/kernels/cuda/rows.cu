@@ -69,6 +69,7 @@ __global__ void finite_kernel(std::int32_t* to, const __grid_constant__ Notes no
   bool bad = false;
   if (note.n % 4 == 0 && reinterpret_cast<std::uintptr_t>(note.x) % 16 == 0) {
     const auto* quads = reinterpret_cast<const float4*>(note.x);
+#pragma unroll 4
     for (std::int64_t i = first_of_grid(); i < note.n / 4; i += grid_size()) {
       const float4 x = quads[i];
       bad |= !(isfinite(x.x) && isfinite(x.y) && isfinite(x.z) && isfinite(x.w));
@@ -192,7 +193,9 @@ void note_finite(Stream stream, std::int32_t* to, const Notes& notes) {
   std::int64_t most = 0;
   for (int i = 0; i < notes.count; ++i) most = std::max(most, notes.list[i].n);
   if (most == 0) return;
-  launch(finite_kernel, dim3(blocks_for((most + 3) / 4), static_cast<unsigned>(notes.count)), kThreads,
+  constexpr std::int64_t kEach = 8;  // fours of a thread
+  launch(finite_kernel,
+         dim3(blocks_for((most + 4 * kEach - 1) / (4 * kEach)), static_cast<unsigned>(notes.count)), kThreads,
          stream, 0, to, notes);
 }
 

@@ -300,6 +300,84 @@ TEST_P(CudaAdapted, BatchedBitsDependOnTheRowAlone) {
   }
 }
 
+// Of a norm that was left for products alone, too; rank 5 has no kernel of its own.
+TEST_P(CudaAdapted, SomeOutputsAreOfTheFirstRowsAlone) {
+  const std::int64_t rows = 90, first = 70;
+  for (const std::int64_t rank : {16, 5}) {
+    Random random(9);
+    const Projection p = projection(random, 192, rank, false);
+    const Tensor x = put(random.values(rows * kInputs), {rows, kInputs}),
+                 xn = room(DType::f32, {rows, kInputs}),
+                 ones = put(std::vector<float>(index(kInputs), 1.0f), {kInputs});
+    for (const Rows kind : {Rows::some, Rows::batched}) {
+      AdaptedOutput outputs[] = {output(p, room(DType::f32, {first, p.outputs})),
+                                 output(p, room(DType::f32, {rows, p.outputs}))};
+      for (AdaptedOutput& one : outputs) one.adapter.low = room(DType::f32, {rows, rank});
+      rms_norm(queue(), xn, x, ones, 1e-5f, p.base_there.dtype);
+      linear_adapted(queue(), xn, outputs, kind);
+      const std::vector<float> some = back(outputs[0].out), all = back(outputs[1].out);
+      ASSERT_TRUE(same_bits(some.data(), all.data(), first * p.outputs)) << "rank " << rank;
+      rms_norm(queue(), xn, x, ones, 1e-5f);
+      linear_adapted(queue(), xn, {&outputs[1], 1}, kind);
+      const std::vector<float> wanted = back(outputs[1].out);
+      ASSERT_TRUE(same_bits(all.data(), wanted.data(), rows * p.outputs)) << "rank " << rank;
+    }
+    forget();
+  }
+}
+
+// Of several x, with matrices that lie one behind the other (made together) or anywhere (one by one).
+TEST_P(CudaAdapted, ProductsOfSeveralLayersHaveTheBitsTheyHaveAlone) {
+  constexpr std::int64_t kLayers = 5, kInner = 4096, kRank = 16, kSizes[] = {64, 96, 48};
+  const DType type = exact() ? DType::f32 : DType::bf16;
+  for (const std::int64_t T : {1, 37, 256})
+    for (const bool together : {true, false}) {
+      Random random(8);
+      const Tensor x = put(random.values(kLayers * T * kInner), {kLayers * T, kInner});
+      const auto made = [&](std::int64_t rows, std::int64_t width) {
+        std::vector<float> values = random.values(rows * width);
+        return weights(values, type, rows, width);
+      };
+      std::vector<Matrix> base, a, b;  // of each output, all layers behind one another
+      std::vector<Tensor> out, low;
+      for (const std::int64_t size : kSizes) {
+        base.push_back(made(kLayers * size, kInner));
+        a.push_back(made(kLayers * kRank, kInner));
+        b.push_back(made(kLayers * size, kRank));
+        out.push_back(room(DType::f32, {kLayers * T, size}));
+        low.push_back(room(DType::f32, {kLayers * T, kRank}));
+      }
+      const auto part = [](const Matrix& all, std::int64_t layer) {
+        const std::int64_t rows = all.rows / kLayers;
+        Matrix one = all;
+        one.rows = rows;
+        one.data = static_cast<const std::byte*>(all.data) +
+                   static_cast<std::size_t>(layer) * row_bytes(all.dtype, rows * all.cols);
+        return one;
+      };
+      std::vector<std::vector<Matrix>> bases(kLayers);
+      std::vector<std::vector<AdaptedOutput>> outputs(kLayers);
+      std::vector<AdaptedProducts> all;
+      for (std::int64_t l = 0; l < kLayers; ++l) {
+        const std::int64_t which = together ? l : l * 2 % kLayers;
+        for (std::size_t o = 0; o < std::size(kSizes); ++o) bases[index(l)].push_back(part(base[o], which));
+        for (std::size_t o = 0; o < std::size(kSizes); ++o) {
+          AdaptedOutput one{out[o].rows(l * T, T), &bases[index(l)][o], {}, false};
+          if (o < 2) one.adapter = {part(a[o], which), part(b[o], which), kScale, low[o].rows(l * T, T)};
+          outputs[index(l)].push_back(one);
+        }
+        all.push_back({x.rows(l * T, T), outputs[index(l)]});
+      }
+      linear_adapted(queue(), all, Rows::batched);
+      std::vector<std::vector<float>> found;
+      for (const Tensor& one : out) found.push_back(back(one));
+      for (const AdaptedProducts& one : all) linear_adapted(queue(), one.x, one.outputs, Rows::batched);
+      for (std::size_t o = 0; o < out.size(); ++o)
+        EXPECT_EQ(found[o], back(out[o])) << T << " rows, output " << o << (together ? ", together" : "");
+      forget();
+    }
+}
+
 // One kernel makes products, additions and activation where the device has it: held to their meaning.
 TEST_P(CudaAdapted, GatedProductsAreThoseOfTheirParts) {
   for (const std::int64_t outputs : {96, 344})
@@ -412,8 +490,13 @@ TEST_P(CudaLinear, OperandsFollowTheirTensors) {
   const std::vector<float> wanted = plain(xn, T);
   norm();
   EXPECT_EQ(product(xn, T), wanted);
+  const std::vector<float> some = plain(xn, 17);
   norm();
-  EXPECT_EQ(product(xn, 17), plain(xn, 17));
+  EXPECT_EQ(product(xn, 17), some);
+  rms_norm(queue(), xn, x, one, 1e-5f, matrix.dtype);
+  EXPECT_EQ(product(xn, 17), some) << "left as products read it";
+  rms_norm(queue(), xn, x, one, 1e-5f, matrix.dtype);
+  EXPECT_EQ(product(xn, T), wanted) << "left as products read it";
   norm();
   EXPECT_EQ(product(other, T), plain(other, T)) << "another tensor";
   norm();

@@ -97,7 +97,7 @@ TEST_P(CudaMemory, ADeviceThatIsNotThereIsAnError) {
 
 TEST_P(CudaMemory, TheIdNamesArchitectureAndNumerics) {
   const std::string id = numerics_id(GetParam(), kDevice);
-  EXPECT_EQ(id.rfind("c4-sm", 0), 0u) << id;
+  EXPECT_EQ(id.rfind("c5-sm", 0), 0u) << id;
   EXPECT_NE(id.find(exact() ? "-exact" : "-fast"), std::string::npos) << id;
   EXPECT_EQ(id.find("cublaslt") != std::string::npos, !exact()) << id;
 }
