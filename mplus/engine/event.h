@@ -1,5 +1,5 @@
 // What happens to a session, as a log would keep it: from the events alone, in order, the session can be made
-// again (Session::replay).
+// again (engine/replay.h). Who changes a session says who is told of it; the session itself knows nobody.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Flushed {};
 
 using Event = std::variant<TextTaken, TurnTaken, Flushed>;
 
-// Called once an event has taken effect; views are valid during the call. What it throws reaches the caller
-// of the session, which has changed by then.
+// Called once an event has taken effect; views are valid during the call. What it throws reaches whoever
+// changes the session, which has changed by then. Null: nobody is told.
 using EventSink = std::function<void(const Event&)>;
 
 }  // namespace mplus::engine

@@ -22,6 +22,7 @@ struct Generation::State {
   std::vector<io::TokenId> ids;  // a prompt without a text
   GenerateOptions options;
   const TurnTaken* replayed = nullptr;
+  EventSink told;                  // of the turn
   std::optional<Session> working;  // its copy
   std::optional<StepsUnderWay<Answer>> steps;
   std::optional<Answer> answer;
@@ -33,6 +34,21 @@ namespace {
 GenerateOptions with_words(GenerateOptions options, std::string_view text) {
   if (!options.prior && options.words) options.prior = options.words(text);
   return options;
+}
+
+void tell_turn(const EventSink& told, std::string_view message, const Answer& answer,
+               const GenerateOptions& options) {
+  std::string_view rule = options.recall_strategy ? "" : recall_rule_name(answer.recall);
+  if (answer.by_base) rule = kByBase;
+  std::vector<std::vector<std::int64_t>> births = answer.recalled_births;
+  births.insert(births.end(), answer.seen_births.begin(), answer.seen_births.end());
+  told(TurnTaken{.message = message,
+                 .answer = answer.text,
+                 .answer_ids = answer.tokens,
+                 .answer_read = answer.read_tokens,
+                 .recall = rule,
+                 .recalled_births = births,
+                 .reread = answer.reread});
 }
 
 Answer stopped_before_it_began() {
@@ -78,15 +94,18 @@ Generation Generation::generate_ids(const Session& session, std::span<const io::
   return Generation(std::move(state));
 }
 
-Generation Generation::say(Session& session, std::string_view message, GenerateOptions options) {
+Generation Generation::say(Session& session, std::string_view message, GenerateOptions options,
+                           EventSink told) {
   auto state = std::make_unique<State>(session, message, std::move(options));
   state->changed = &session;
+  state->told = std::move(told);
   state->steps.emplace(run_turn(*state));
   return Generation(std::move(state));
 }
 
-Generation Generation::replay(Session& session, const TurnTaken& replayed, GenerateOptions options) {
-  Generation generation = say(session, replayed.message, std::move(options));
+Generation Generation::replay(Session& session, const TurnTaken& replayed, GenerateOptions options,
+                              EventSink told) {
+  Generation generation = say(session, replayed.message, std::move(options), std::move(told));
   generation.state_->replayed = &replayed;
   return generation;
 }
@@ -168,7 +187,7 @@ Steps<Answer> Generation::run_turn(State& state) {
   Answer answer = co_await working.turn(state.text, state.options, state.replayed);
   if (state.changed) {
     state.changed->become(std::move(working));
-    state.changed->emit_turn(state.text, answer, state.options);
+    if (state.told) tell_turn(state.told, state.text, answer, state.options);
   }
   co_return answer;
 }

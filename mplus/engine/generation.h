@@ -22,9 +22,12 @@ class Generation {
   static Generation generate(const Session& session, std::string_view prompt, GenerateOptions options = {});
   static Generation generate_ids(const Session& session, std::span<const io::TokenId> prompt,
                                  GenerateOptions options = {});
-  static Generation say(Session& session, std::string_view message, GenerateOptions options = {});
+  // `told`: of the turn, when it has become part of the session.
+  static Generation say(Session& session, std::string_view message, GenerateOptions options = {},
+                        EventSink told = {});
   // A turn whose answer is taken from the journal. What that refers to must outlive it.
-  static Generation replay(Session& session, const TurnTaken& replayed, GenerateOptions options);
+  static Generation replay(Session& session, const TurnTaken& replayed, GenerateOptions options,
+                           EventSink told = {});
   Generation(Generation&& other) noexcept;
   Generation& operator=(Generation&&) = delete;
   ~Generation();

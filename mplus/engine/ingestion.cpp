@@ -25,14 +25,19 @@ struct OwnedDocument {
 }  // namespace
 
 struct Ingestion::State {
-  State(Session& into, const Document& what, Progress report, Until end)
-      : session(into), document(what), progress(std::move(report)), until(std::move(end)) {}
+  State(Session& into, const Document& what, Progress report, Until end, EventSink sink)
+      : session(into),
+        document(what),
+        progress(std::move(report)),
+        until(std::move(end)),
+        told(std::move(sink)) {}
 
   Session& session;
   std::optional<OwnedDocument> owned;
   Document document;  // of `owned`, or of somebody who stays
   Progress progress;
   Until until;
+  EventSink told;
   RememberResult result{.complete = false};
   bool ended = false;
   std::optional<StepsUnderWay<void>> steps;
@@ -90,20 +95,24 @@ Ingestion::Ingestion(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Ingestion::Ingestion(Ingestion&& other) noexcept = default;
 Ingestion::~Ingestion() = default;
 
-Ingestion::Ingestion(Session& session, const Document& document, Progress progress, Until until)
-    : state_(std::make_unique<State>(session, document, std::move(progress), std::move(until))) {
+Ingestion::Ingestion(Session& session, const Document& document, Progress progress, Until until,
+                     EventSink told)
+    : state_(std::make_unique<State>(session, document, std::move(progress), std::move(until),
+                                     std::move(told))) {
   state_->document = state_->owned.emplace(document).view();
   state_->steps.emplace(remember(*state_));
 }
 
-Ingestion Ingestion::of_views(Session& session, const Document& document, Progress progress, Until until) {
-  auto state = std::make_unique<State>(session, document, std::move(progress), std::move(until));
+Ingestion Ingestion::of_views(Session& session, const Document& document, Progress progress, Until until,
+                              EventSink told) {
+  auto state =
+      std::make_unique<State>(session, document, std::move(progress), std::move(until), std::move(told));
   state->steps.emplace(remember(*state));
   return Ingestion(std::move(state));
 }
 
-Ingestion Ingestion::flush(Session& session, Until until) {
-  auto state = std::make_unique<State>(session, Document{}, Progress{}, std::move(until));
+Ingestion Ingestion::flush(Session& session, Until until, EventSink told) {
+  auto state = std::make_unique<State>(session, Document{}, Progress{}, std::move(until), std::move(told));
   state->steps.emplace(write_all(*state));
   return Ingestion(std::move(state));
 }
@@ -141,7 +150,8 @@ Steps<> Ingestion::remember(State& state) {
   result.token_end = document.first_token;
   Cut cut(document, std::move(own), session.waiting_documents(), *session.engine_->weights().memory);
   const auto tell = [&](bool complete) {
-    session.emit(TextTaken{.source = document.source,
+    if (state.told)
+      state.told(TextTaken{.source = document.source,
                            .text = document.text,
                            .ids = document.ids,
                            .token_begin = document.first_token,
@@ -187,11 +197,12 @@ Steps<> Ingestion::write_all(State& state) {
   state.result.updates = co_await session.write_window();
   undo.keep();
   state.result.complete = true;
-  session.emit(Flushed{});
+  if (state.told) state.told(Flushed{});
 }
 
-RememberResult Session::remember(const Document& document, const Progress& progress, const Until& until) {
-  Ingestion ingestion = Ingestion::of_views(*this, document, progress, until);
+RememberResult Session::remember(const Document& document, const Progress& progress, const Until& until,
+                                 const EventSink& told) {
+  Ingestion ingestion = Ingestion::of_views(*this, document, progress, until, told);
   run_alone(engine_->runner(), ingestion);
   return ingestion.result();
 }
@@ -205,8 +216,8 @@ RememberResult Session::remember_ids(std::span<const io::TokenId> ids, std::stri
   return remember(Document{.source = source, .ids = ids}, progress);
 }
 
-std::int64_t Session::flush() {
-  Ingestion ingestion = Ingestion::flush(*this);
+std::int64_t Session::flush(const EventSink& told) {
+  Ingestion ingestion = Ingestion::flush(*this, {}, told);
   run_alone(engine_->runner(), ingestion);
   return ingestion.result().updates;
 }

@@ -14,11 +14,13 @@ namespace mplus::engine {
 
 class Ingestion {
  public:
-  Ingestion(Session& session, const Document& document, Progress progress = {}, Until until = {});
+  // `told`: of each chunk, and of a flush.
+  Ingestion(Session& session, const Document& document, Progress progress = {}, Until until = {},
+            EventSink told = {});
   // The same without a copy: what the document refers to must outlive it.
   static Ingestion of_views(Session& session, const Document& document, Progress progress = {},
-                            Until until = {});
-  static Ingestion flush(Session& session, Until until = {});
+                            Until until = {}, EventSink told = {});
+  static Ingestion flush(Session& session, Until until = {}, EventSink told = {});
   Ingestion(Ingestion&& other) noexcept;
   Ingestion& operator=(Ingestion&&) = delete;
   ~Ingestion();

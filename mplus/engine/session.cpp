@@ -40,16 +40,13 @@ std::int64_t Session::window_tokens() const {
 
 Session Session::fork() const {
   Session copy = *this;
-  copy.sink_ = nullptr;
   copy.changing_ = false;
   return copy;
 }
 
 void Session::become(Session&& other) {
-  EventSink sink = std::move(sink_);
   const bool changing = changing_;
   *this = std::move(other);
-  sink_ = std::move(sink);
   changing_ = changing;
 }
 

@@ -94,14 +94,17 @@ class Session {
   static Session without_memory(Engine& engine);
 
   // Writes a document. Text shorter than K tokens waits in the window until there is more of it or flush().
-  RememberResult remember(const Document& document, const Progress& progress = {}, const Until& until = {});
+  // `told`: who is told of what changed, here and below.
+  RememberResult remember(const Document& document, const Progress& progress = {}, const Until& until = {},
+                          const EventSink& told = {});
   RememberResult remember(std::string_view text, std::string_view source, const Progress& progress = {});
   RememberResult remember_ids(std::span<const io::TokenId> ids, std::string_view source,
                               const Progress& progress = {});
   // One chunk into each of several sessions of one engine, in one pass; bit for bit what remember() writes.
   // Every document has K to C tokens, and no document waits in a window.
   static void remember_together(std::span<Session* const> sessions, std::span<const Document> documents);
-  std::int64_t flush();  // writes what waits in the window; returns the number of updates
+  // Writes what waits in the window; returns the number of updates.
+  std::int64_t flush(const EventSink& told = {});
 
   // Nothing of the session changes: they read on a copy. In the model's own prompt form; plain continuations.
   Answer ask(std::string_view question, const GenerateOptions& options = {}) const;
@@ -116,8 +119,8 @@ class Session {
   void keep_read(std::span<const std::vector<std::int64_t>> rows);
 
   // A turn of conversation. One that fails, or is stopped before its answer begins, leaves nothing behind.
-  Answer say(std::string_view message, const GenerateOptions& options = {});
-  void set_system_message(std::string_view text);  // before the first turn
+  Answer say(std::string_view message, const GenerateOptions& options = {}, const EventSink& told = {});
+  void set_system_message(std::string_view text, const EventSink& told = {});  // before the first turn
 
   // What these sources (of record()) left leaves memory, tail and window; their texts leave the record. Other
   // text of the same updates is written again in place: its rows have the births of those they replace. Rows
@@ -129,16 +132,9 @@ class Session {
   // Whether an update's rows are what forgetting writes of its text, bit for bit.
   bool is_as_written_again(std::int64_t update, const IdsOfSource& ids = {}) const;
 
-  // Does what an event tells, without asking the model again: answers are taken as they were. `as_recalled`:
-  // a turn attends to the rows it attended to then; otherwise it recalls anew (the memory is another one).
-  void replay(const Event& event, bool as_recalled);
-  Steps<> replay_steps(const Event& event,
-                       bool as_recalled);  // the same; nothing else may change it meanwhile
-
   Session(Session&&) = default;
   Session& operator=(Session&&) = default;
-  Session fork() const;  // shares segments; goes its own way from here, and tells no sink
-  void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
+  Session fork() const;  // shares segments; goes its own way from here
   // Recorded drops for the next updates, in order (replaying a reference run); afterwards drops are random
   // again.
   void inject_drops(std::vector<memory::Drops> drops) { injected_drops_ = std::move(drops); }
@@ -201,7 +197,7 @@ class Session {
   };
 
   Session(const Session&) = default;
-  void become(Session&& other);  // its state; the sink stays
+  void become(Session&& other);  // its state
 
   void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
   bool has_memory() const { return engine_->has_memory() && !memoryless_; }
@@ -243,16 +239,12 @@ class Session {
   Steps<Answer> turn(std::string_view message, const GenerateOptions& options, const TurnTaken* replayed);
   Steps<> begin_conversation();
   Steps<> close_answer(const Answer& answer, std::int64_t source, std::int64_t opening);
-  void emit_turn(std::string_view message, const Answer& answer, const GenerateOptions& options) const;
   Steps<io::TokenId> read_steps(std::span<const io::TokenId> ids, const model::ReadTaps* taps);
   Steps<Score> score_steps(std::span<const io::TokenId> ids, const ScoreOptions& options) const;
   // Puts the text of remembered chunks into the window in front of place `at`, for one read.
   std::vector<std::int64_t> insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,
                                           std::int64_t n, std::int64_t answer_tokens);
   void drop_reread();  // out of the window again; at an overflow, else when the answer ends
-  void emit(const Event& event) const {
-    if (sink_) sink_(event);
-  }
 
   Engine* engine_;
   memory::Memory memory_;
@@ -264,7 +256,6 @@ class Session {
     std::int64_t begin = 0, count = 0;
   } reread_;  // window tokens that are there for one read only; all zero where there are none
   std::vector<memory::Drops> injected_drops_;
-  EventSink sink_;
   bool changing_ = false;
   bool memoryless_ = false;  // though the model may have one
 };

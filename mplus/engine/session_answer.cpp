@@ -6,7 +6,6 @@
 #include "mplus/engine/answer/answering.h"
 #include "mplus/engine/answer/reread.h"
 #include "mplus/engine/generation.h"
-#include "mplus/engine/ingestion.h"
 
 namespace mplus::engine {
 namespace {
@@ -46,21 +45,22 @@ Answer Session::generate_ids(std::span<const io::TokenId> prompt, const Generate
   return answer_alone(engine_->runner(), Generation::generate_ids(*this, prompt, options));
 }
 
-Answer Session::say(std::string_view message, const GenerateOptions& options) {
-  return answer_alone(engine_->runner(), Generation::say(*this, message, options));
+Answer Session::say(std::string_view message, const GenerateOptions& options, const EventSink& told) {
+  return answer_alone(engine_->runner(), Generation::say(*this, message, options, told));
 }
 
-void Session::set_system_message(std::string_view text) {
+void Session::set_system_message(std::string_view text, const EventSink& told) {
   if (!engine_->chat_template()) fail(ErrorCode::unsupported, "this model's files name no chat template");
   if (turns_ > 0) fail(ErrorCode::invalid_argument, "a system message comes before the first turn");
   const io::ChatTemplate::MessageIds part = engine_->chat_template()->message(io::Role::system, text);
   const Change change(*this);
   StepsUnderWay<void> appending(append_prompt(message_tokens(part, Speaker::system, text)));
   run_alone(engine_->runner(), appending);
-  emit(TextTaken{.source = "conversation",
-                 .speaker = Speaker::system,
-                 .text = text,
-                 .byte_end = static_cast<std::int64_t>(text.size())});
+  if (told)
+    told(TextTaken{.source = "conversation",
+                   .speaker = Speaker::system,
+                   .text = text,
+                   .byte_end = static_cast<std::int64_t>(text.size())});
 }
 
 std::vector<WindowToken> Session::message_tokens(const io::ChatTemplate::MessageIds& part, Speaker speaker,
@@ -138,67 +138,6 @@ Steps<> Session::close_answer(const Answer& answer, std::int64_t source, std::in
     t.byte_begin = t.byte_end = static_cast<std::int64_t>(answer.text.size());
   }
   co_await append_prompt(std::move(close));
-}
-
-void Session::emit_turn(std::string_view message, const Answer& answer,
-                        const GenerateOptions& options) const {
-  std::string_view rule = options.recall_strategy ? "" : recall_rule_name(answer.recall);
-  if (answer.by_base) rule = kByBase;
-  std::vector<std::vector<std::int64_t>> births = answer.recalled_births;
-  births.insert(births.end(), answer.seen_births.begin(), answer.seen_births.end());
-  emit(TurnTaken{.message = message,
-                 .answer = answer.text,
-                 .answer_ids = answer.tokens,
-                 .answer_read = answer.read_tokens,
-                 .recall = rule,
-                 .recalled_births = births,
-                 .reread = answer.reread});
-}
-
-void Session::replay(const Event& event, bool as_recalled) {
-  StepsUnderWay<void> steps(replay_steps(event, as_recalled));
-  run_alone(engine_->runner(), steps);
-}
-
-Steps<> Session::replay_steps(const Event& event, bool as_recalled) {
-  if (const auto* text = std::get_if<TextTaken>(&event)) {
-    if (text->speaker == Speaker::system) {
-      set_system_message(text->text);
-      co_return;
-    }
-    Ingestion ingestion = Ingestion::of_views(
-        *this,
-        {.source = text->source, .text = text->text, .ids = text->ids, .first_token = text->token_begin},
-        [this, text, updates = memory_.updates()](std::int64_t done, std::int64_t total) {
-          if (text->complete || done == total) return true;
-          // Stops where it had been stopped: behind the update that ended with this token.
-          if (memory_.updates() == updates) return true;
-          const std::vector<Span>& written = record_.spans(memory_.updates() - 1);
-          return written.back().token_end < text->token_end;
-        },
-        {});
-    co_await work_of(ingestion);
-  } else if (const auto* replayed = std::get_if<TurnTaken>(&event)) {
-    GenerateOptions options;
-    std::optional<RecallRule>& rule = options.recall.rule;
-    rule = recall_rule_from_name(replayed->recall);
-    // What these two went by is not in the event.
-    if (rule == RecallRule::words || rule == RecallRule::oracle) rule.reset();
-    if (as_recalled)
-      options.recall_strategy = [replayed] {
-        return memory::recall_births({replayed->recalled_births.begin(), replayed->recalled_births.end()});
-      };
-    TurnTaken again = *replayed;
-    if (!as_recalled) {  // chunks may have other numbers now
-      options.reread = std::ssize(replayed->reread);
-      again.reread = {};
-    }
-    Generation generation = Generation::replay(*this, again, options);
-    co_await work_of(generation);
-  } else {
-    Ingestion ingestion = Ingestion::flush(*this);
-    co_await work_of(ingestion);
-  }
 }
 
 std::vector<std::int64_t> Session::insert_reread(std::int64_t at, std::span<const std::int64_t> best_first,

@@ -4,6 +4,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/engine/replay.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/stored_session.h"
 
@@ -73,7 +74,6 @@ engine::Steps<> StoredSession::load_steps(Replay how) {
   broken_ = false;
   if (!lock_) co_return;
   look_for_merges();
-  listen();
 }
 
 std::optional<StateRow> StoredSession::pinned_state() const {
@@ -220,7 +220,8 @@ engine::Steps<> StoredSession::replay_event(const StoredEvent& event, const Repl
   if (event.kind == EventKind::turn) co_await replay_turn(event, how);
   if (event.kind == EventKind::flush) {
     const engine::Event flushed = engine::Flushed{};
-    co_await session_->replay_steps(flushed, true);
+    const engine::EventSink nobody;
+    co_await engine::replay_steps(*session_, flushed, true, nobody);
   }
 }
 
@@ -257,18 +258,19 @@ engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how)
   const bool anew = how.cut_anew && source.speaker == engine::Speaker::document;
   if (anew) find_places(event, source, how.other_ids);
   const std::int64_t stopped_at = event.complete ? std::numeric_limits<std::int64_t>::max() : event.token_end;
+  engine::EventSink note;
   if (anew || rebuild_)
-    session_->set_event_sink([&](const engine::Event& told) {
-      const auto& taken = std::get<engine::TextTaken>(told);
+    note = [&](const engine::Event& told) {
+      const auto& now = std::get<engine::TextTaken>(told);
       if (anew) {
-        event.token_end = taken.token_end;
-        event.byte_end = taken.byte_end;
-        event.complete = taken.complete;
+        event.token_end = now.token_end;
+        event.byte_end = now.byte_end;
+        event.complete = now.complete;
       }
-      if (!rebuild_ || taken.complete || taken.token_end >= stopped_at) return;
+      if (!rebuild_ || now.complete || now.token_end >= stopped_at) return;
       note_sources({source.id});
-      pass_through(event.number, taken.token_end);
-    });
+      pass_through(event.number, now.token_end);
+    };
   engine::TextTaken text{.source = source.name,
                          .speaker = source.speaker,
                          .text = source.text,
@@ -281,8 +283,7 @@ engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how)
   // Where chunks became longer, the first part of a document may have reached its end.
   const bool nothing_left = text.token_begin > 0 && text.token_begin == text.token_end;
   const engine::Event taken = text;
-  if (!nothing_left) co_await session_->replay_steps(taken, true);
-  session_->set_event_sink({});
+  if (!nothing_left) co_await engine::replay_steps(*session_, taken, true, note);
   if (anew) renewed_.push_back(event);
   note_sources({source.id});
 }
@@ -309,14 +310,14 @@ engine::Steps<> StoredSession::replay_turn(StoredEvent event, const Replay& how)
                                                .recall = details.recall,
                                                .recalled_births = event.recalled_births,
                                                .reread = details.reread};
+  engine::EventSink note;
   if (!as_recalled)
-    session_->set_event_sink([&](const engine::Event& told) {
+    note = [&](const engine::Event& told) {
       const auto& taken = std::get<engine::TurnTaken>(told);
       event.recalled_births.assign(taken.recalled_births.begin(), taken.recalled_births.end());
       event.details = details_of(taken);
-    });
-  co_await session_->replay_steps(turn, as_recalled);
-  session_->set_event_sink({});
+    };
+  co_await engine::replay_steps(*session_, turn, as_recalled, note);
   if (!as_recalled) renewed_.push_back(event);
   note_sources({message.id, answer.id});
   ++turns_since_state_;

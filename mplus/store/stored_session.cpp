@@ -148,8 +148,8 @@ void StoredSession::read_again() {
   }
 }
 
-void StoredSession::listen() {
-  session_->set_event_sink([this](const engine::Event& event) { take(event); });
+engine::EventSink StoredSession::journal_sink() {
+  return [this](const engine::Event& event) { take(event); };
 }
 
 // New sources of the record: the last ones are these, others are a template's own words.
@@ -256,7 +256,7 @@ engine::RememberResult StoredSession::remember(const engine::Document& document,
                                                const engine::Progress& progress) {
   return change([&] {
     const DocumentBegun begun = begin_document(document);
-    const engine::RememberResult result = session_->remember(begun.rest, progress);
+    const engine::RememberResult result = session_->remember(begun.rest, progress, {}, journal_sink());
     end_document(begun, result);
     return result;
   });
@@ -282,11 +282,11 @@ void StoredSession::end_document(const DocumentBegun& begun, const engine::Remem
 }
 
 engine::Answer StoredSession::say(std::string_view message, const engine::GenerateOptions& options) {
-  return change([&] { return session_->say(message, options); });
+  return change([&] { return session_->say(message, options, journal_sink()); });
 }
 
 void StoredSession::set_system_message(std::string_view text) {
-  change([&] { session_->set_system_message(text); });
+  change([&] { session_->set_system_message(text, journal_sink()); });
 }
 
 std::int64_t StoredSession::flush() { return alone(flush_steps()); }
@@ -298,7 +298,7 @@ engine::Steps<std::int64_t> StoredSession::flush_steps() {
 }
 
 engine::Steps<std::int64_t> StoredSession::flush_once() {
-  engine::Ingestion flushing = engine::Ingestion::flush(*session_);
+  engine::Ingestion flushing = engine::Ingestion::flush(*session_, {}, journal_sink());
   co_await engine::work_of(flushing);
   co_return flushing.result().updates;
 }

@@ -133,7 +133,7 @@ class StoredSession {
   void require_writer() const;
   Durability durability() const { return options_.batch ? Durability::process : Durability::machine; }
   void warn(const std::string& message) const;
-  void listen();  // events of the session go into the journal
+  engine::EventSink journal_sink();  // who is told of every change
 
   // Which way a session is made again.
   struct Replay {

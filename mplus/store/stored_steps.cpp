@@ -23,8 +23,8 @@ StoredIngestion::StoredIngestion(StoredSession& session, std::string name, std::
     : session_(session), name_(std::move(name)), text_(std::move(text)) {
   session.require_writer();
   begun_ = session.begin_document({.source = name_, .text = text_});
-  ingestion_.emplace(
-      engine::Ingestion::of_views(*session.session_, begun_.rest, std::move(progress), std::move(until)));
+  ingestion_.emplace(engine::Ingestion::of_views(*session.session_, begun_.rest, std::move(progress),
+                                                 std::move(until), session.journal_sink()));
 }
 
 StoredIngestion::~StoredIngestion() {
@@ -68,7 +68,8 @@ auto StoredTurn::guarded(Doing&& doing) {
 StoredTurn::StoredTurn(StoredSession& session, std::string_view message, engine::GenerateOptions options)
     : session_(session), before_(session.journal().last_number()) {
   session.require_writer();
-  generation_.emplace(engine::Generation::say(*session.session_, message, std::move(options)));
+  generation_.emplace(
+      engine::Generation::say(*session.session_, message, std::move(options), session.journal_sink()));
 }
 
 engine::Work* StoredTurn::next_work() {

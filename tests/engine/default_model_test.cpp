@@ -10,6 +10,7 @@
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
 #include "mplus/engine/locate.h"
+#include "mplus/engine/replay.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::engine {
@@ -96,9 +97,8 @@ TEST_F(DefaultModel, ARefutedTurnIsReplayedAsItWas) {
                             "What is the password of Lizi?", "What is the dog of Anna Grant called?"})
     if (question.empty() && !session.fork().say(asked, options).refuted.empty()) question = asked;
   ASSERT_FALSE(question.empty()) << "none of them is refuted";
-  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
-  EXPECT_EQ(session.say(question, options).text, "I do not know.");
-  session.set_event_sink({});
+  const EventSink told = [&](const Event& event) { replay(again, event, true); };
+  EXPECT_EQ(session.say(question, options, told).text, "I do not know.");
   options.recall.evidence = EvidenceRule::none;
   EXPECT_EQ(session.fork().say("And who is my brother?", options).tokens,
             again.fork().say("And who is my brother?", options).tokens);
@@ -188,9 +188,8 @@ TEST_F(DefaultModel, ATurnOverTwoPassagesIsReplayedAsItWas) {
   GenerateOptions options;
   options.max_tokens = 12;
   options.words = words_of(session);
-  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
-  const Answer said = session.say(kLead, options);
-  session.set_event_sink({});
+  const EventSink told = [&](const Event& event) { replay(again, event, true); };
+  const Answer said = session.say(kLead, options, told);
   EXPECT_FALSE(said.asked_on.empty()) << said.text;
   ASSERT_EQ(session.window().size(), again.window().size());
   for (std::size_t i = 0; i < session.window().size(); ++i)
@@ -235,13 +234,12 @@ TEST_F(DefaultModel, TalkIsAnsweredAsTheBaseWould) {
 TEST_F(DefaultModel, ATurnOfTheBaseIsReplayedAsItWas) {
   Session session(*engine_), again(*engine_);
   for (Session* s : {&session, &again}) ASSERT_GT(s->remember(kFacts, "facts.txt").updates, 0);
-  session.set_event_sink([&](const Event& event) { again.replay(event, true); });
+  const EventSink told = [&](const Event& event) { replay(again, event, true); };
   GenerateOptions options;
   options.max_tokens = 16;
-  EXPECT_TRUE(session.say("Write a poem about the sea.", options).by_base);
-  EXPECT_FALSE(session.say("What is the cat of the baker called?", options).by_base);
-  EXPECT_TRUE(session.say("Thank you, you are very helpful!", options).by_base);
-  session.set_event_sink({});
+  EXPECT_TRUE(session.say("Write a poem about the sea.", options, told).by_base);
+  EXPECT_FALSE(session.say("What is the cat of the baker called?", options, told).by_base);
+  EXPECT_TRUE(session.say("Thank you, you are very helpful!", options, told).by_base);
   ASSERT_EQ(session.window().size(), again.window().size());
   for (std::size_t i = 0; i < session.window().size(); ++i)
     EXPECT_EQ(session.window()[i].id, again.window()[i].id);

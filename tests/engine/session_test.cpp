@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/replay.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/memory/same_rows.h"
 
@@ -136,7 +137,7 @@ TEST(Session, EventsComeInOrderAndReplayToTheSameSession) {
     TextTaken text;
   };
   std::vector<Logged> log;
-  session.set_event_sink([&](const Event& event) {
+  const EventSink told = [&](const Event& event) {
     Logged logged{"flush", {}, {}};
     if (const auto* text = std::get_if<TextTaken>(&event)) {
       logged = {fmt::format("{} {}..{}{}", text->source, text->token_begin, text->token_end,
@@ -148,16 +149,20 @@ TEST(Session, EventsComeInOrderAndReplayToTheSameSession) {
         log.pop_back();  // a document told again
     }
     log.push_back(std::move(logged));
-  });
+  };
+  const auto remember = [&](std::string_view source, const std::vector<io::TokenId>& ids,
+                            std::int64_t first_token = 0, const Progress& progress = {}) {
+    return session.remember({.source = source, .ids = ids, .first_token = first_token}, progress, {}, told);
+  };
   const auto long_ids = random_ids(2600, 3);
-  session.remember_ids(random_ids(600, 1), "a");
-  session.remember_ids(random_ids(4, 2), "b");
-  session.flush();
+  remember("a", random_ids(600, 1));
+  remember("b", random_ids(4, 2));
+  session.flush(told);
   int calls = 0;
-  const auto stopped = session.remember_ids(long_ids, "c", [&](auto, auto) { return ++calls <= 2; });
+  const auto stopped = remember("c", long_ids, 0, [&](auto, auto) { return ++calls <= 2; });
   EXPECT_FALSE(stopped.complete);
-  session.remember_ids(random_ids(50, 4), "d");
-  session.remember(Document{.source = "c", .ids = long_ids, .first_token = stopped.token_end});
+  remember("d", random_ids(50, 4));
+  remember("c", long_ids, stopped.token_end);
   std::vector<std::string> words;
   for (const Logged& logged : log) words.push_back(logged.what);
   EXPECT_EQ(words, (std::vector<std::string>{"a 0..600", "b 0..4", "flush", "c 0..1020...", "d 0..50",
@@ -165,14 +170,14 @@ TEST(Session, EventsComeInOrderAndReplayToTheSameSession) {
   Session again(engine, 4);
   for (const Logged& logged : log) {
     if (logged.what == "flush") {
-      again.replay(Flushed{}, true);
+      replay(again, Flushed{}, true);
       continue;
     }
     const std::string source = logged.what.substr(0, 1);
     TextTaken text = logged.text;
     text.ids = logged.ids;
     text.source = source;
-    again.replay(text, true);
+    replay(again, text, true);
   }
   expect_same_slots(session.memory(), again.memory());
   EXPECT_EQ(next_tokens(session), next_tokens(again));

@@ -6,6 +6,7 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/generation.h"
 #include "mplus/engine/ingestion.h"
+#include "mplus/engine/replay.h"
 #include "tests/engine/text_engine.h"
 
 namespace mplus::engine {
@@ -26,10 +27,9 @@ enum class Ending { stopped, dropped };
 // The session after so many steps, and the state of the last event; false: it had ended by then.
 bool stop_remembering(Session& session, const Document& document, int steps, Ending ending) {
   std::string acknowledged = state_of(session);
-  session.set_event_sink([&](const Event&) { acknowledged = state_of(session); });
   bool unfinished = true;
   {
-    Ingestion ingestion(session, document);
+    Ingestion ingestion(session, document, {}, {}, [&](const Event&) { acknowledged = state_of(session); });
     for (int i = 0; i < steps && unfinished; ++i) unfinished = one_step(session.engine().runner(), ingestion);
     if (ending == Ending::stopped) {
       ingestion.stop();
@@ -37,7 +37,6 @@ bool stop_remembering(Session& session, const Document& document, int steps, End
     }
   }
   EXPECT_TRUE(state_of(session) == acknowledged) << "after " << steps << " steps";
-  session.set_event_sink({});
   return unfinished;
 }
 
@@ -129,9 +128,10 @@ TEST(Stopping, ATurnStopsAtEveryStep) {
     for (int steps = 0, more = 1; more; ++steps) {
       Session session = base.fork();
       std::vector<Told> told;
-      session.set_event_sink([&](const Event& event) { told.emplace_back(std::get<TurnTaken>(event)); });
       {
-        Generation turn = Generation::say(session, message, how);
+        Generation turn = Generation::say(session, message, how, [&](const Event& event) {
+          told.emplace_back(std::get<TurnTaken>(event));
+        });
         for (int i = 0; i < steps && more; ++i) more = one_step(engine.runner(), turn);
         if (ending == Ending::stopped) {
           turn.stop();
@@ -142,14 +142,13 @@ TEST(Stopping, ATurnStopsAtEveryStep) {
           last = answer.tokens.size();
         }
       }
-      session.set_event_sink({});
       if (told.empty()) {
         EXPECT_TRUE(state_of(session) == before) << "after " << steps << " steps";
         continue;
       }
       ++answers;
       Session again = base.fork();
-      again.replay(told.at(0).view(), true);
+      replay(again, told.at(0).view(), true);
       EXPECT_TRUE(state_of(session) == state_of(again)) << "after " << steps << " steps";
     }
   }
@@ -164,20 +163,20 @@ TEST(Stopping, ADeadlineInThePastDoesNothing) {
   session.remember_ids(random_ids(4, 2, 250), "waits");
   const std::string before = state_of(session);
   int events = 0, words = 0;
-  session.set_event_sink([&](const Event&) { ++events; });
+  const EventSink told = [&](const Event&) { ++events; };
   GenerateOptions how;
   how.cancel = Until(Until::Clock::now());
   how.words = [&](std::string_view) { return ++words, memory::Prior(); };
   EXPECT_EQ(session.ask("Where?", how).reason, StopReason::cancelled);
   EXPECT_EQ(session.generate("Once", how).reason, StopReason::cancelled);
-  EXPECT_EQ(session.say("Hello", how).reason, StopReason::cancelled);
+  EXPECT_EQ(session.say("Hello", how, told).reason, StopReason::cancelled);
   const auto text = random_ids(2000, 3, 250), note = random_ids(3, 3, 250);
   for (const auto& ids : {text, note}) {
-    const RememberResult result = session.remember({.source = "late", .ids = ids}, {}, how.cancel);
+    const RememberResult result = session.remember({.source = "late", .ids = ids}, {}, how.cancel, told);
     EXPECT_FALSE(result.complete);
     EXPECT_EQ(result.updates, 0);
   }
-  Ingestion flush = Ingestion::flush(session, how.cancel);
+  Ingestion flush = Ingestion::flush(session, how.cancel, told);
   EXPECT_EQ(flush.next_work(), nullptr);
   EXPECT_EQ(events, 0);
   EXPECT_EQ(words, 0);
@@ -206,11 +205,6 @@ TEST(Stopping, OneChangeAtATime) {
   Engine engine(text_options(folder));
   Session session(engine, 6);
   const auto text = random_ids(1200, 1, 250);
-  int events = 0;
-  session.set_event_sink([&](const Event&) { ++events; });
-  Session fork = session.fork();
-  fork.remember_ids(text, "a fork tells nobody");
-  EXPECT_EQ(events, 0);
   std::optional<Ingestion> ingestion;
   ingestion.emplace(session, Document{.source = "text", .ids = text});
   ASSERT_NE(ingestion->next_work(), nullptr);

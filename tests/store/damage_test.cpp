@@ -157,11 +157,9 @@ TEST_F(DamageTest, TheSameAnswersOrAMessage) {
     ASSERT_EQ(verify_session(store, "notes").problems, std::vector<std::string>{});
     StoredSession session(store, bytes_, "notes", Access::write);
     before = session.session().fork();
-    before.set_event_sink({});
     ASSERT_EQ(told_by(session, before), "");
     session.remember({.source = "more.txt", .text = more});
     later = session.session().fork();
-    later.set_event_sink({});
   }
   const SalvagedRows all = salvage_rows(original_ / "sessions.db");
   ASSERT_EQ(all.sources.size(), 8u);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/replay.h"
 #include "mplus/store/verify.h"
 #include "tests/store/text_fixture.h"
 
@@ -47,13 +48,14 @@ TEST_F(RebuildTest, UnderAnotherTokenizerItEqualsWritingUnderIt) {
   const auto say = [&](const std::string& message, const std::string& answer) {
     const std::vector<io::TokenId> ids = words_.tokenizer().encode(answer);
     const std::vector<std::int64_t> two(2);  // as many chunks were read again; which ones is found anew
-    plain.replay(engine::TurnTaken{.message = message,
-                                   .answer = answer,
-                                   .answer_ids = ids,
-                                   .answer_read = std::max<std::int64_t>(0, std::ssize(ids) - 1),
-                                   .recall = recall_rule_name(*options.recall.rule),
-                                   .reread = two},
-                 false);
+    engine::replay(plain,
+                   engine::TurnTaken{.message = message,
+                                     .answer = answer,
+                                     .answer_ids = ids,
+                                     .answer_read = std::max<std::int64_t>(0, std::ssize(ids) - 1),
+                                     .recall = recall_rule_name(*options.recall.rule),
+                                     .reread = two},
+                   false);
   };
   plain.remember(story(450, 1), "long");
   plain.remember("a lamp", "short");

@@ -4,6 +4,7 @@
 
 #include "mplus/core/clock.h"
 #include "mplus/core/error.h"
+#include "mplus/engine/replay.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/question_prompt.h"
 
@@ -374,7 +375,8 @@ void write_conversation(engine::Session& session, WrittenText& text, const std::
     const bool answered = t + 1 < turns.size() && turns[t + 1].role == io::Role::assistant;
     const std::string answer = answered ? turns[t + 1].content : "";
     const std::vector<io::TokenId> ids = session.engine().tokenizer().encode(answer);
-    session.replay(engine::TurnTaken{.message = turns[t].content,
+    engine::replay(session,
+                   engine::TurnTaken{.message = turns[t].content,
                                      .answer = answer,
                                      .answer_ids = ids,
                                      .answer_read = static_cast<std::int64_t>(ids.size()),
