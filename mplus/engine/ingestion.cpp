@@ -147,7 +147,7 @@ Steps<> Ingestion::remember(State& state) {
   if (document.first_token < 0 || document.first_token > result.tokens)
     fail(ErrorCode::invalid_argument, "{}: to be continued at token {}, but it has {}", document.source,
          document.first_token, result.tokens);
-  result.token_end = document.first_token;
+  result.token_begin = result.token_end = document.first_token;
   Cut cut(document, std::move(own), session.waiting_documents(), *session.engine_->weights().memory);
   const auto tell = [&](bool complete) {
     if (state.told)

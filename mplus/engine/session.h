@@ -47,10 +47,11 @@ struct Document {
 };
 
 struct RememberResult {
-  std::int64_t tokens = 0;     // of the text
-  std::int64_t token_end = 0;  // of them, those taken in by now
-  std::int64_t updates = 0;    // written now; short text waits in the window
-  bool complete = true;        // false: stopped on request, between two updates
+  std::int64_t tokens = 0;       // of the text
+  std::int64_t token_begin = 0;  // of them, those taken in earlier
+  std::int64_t token_end = 0;    // and by now
+  std::int64_t updates = 0;      // written now; short text waits in the window
+  bool complete = true;          // false: stopped on request, between two updates
 };
 
 // What forgetting takes, and what of other sources it writes again.

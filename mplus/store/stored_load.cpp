@@ -52,6 +52,8 @@ engine::Steps<> StoredSession::load_steps(Replay how) {
   merge_.reset();
   open_document_.reset();
   continued_.reset();
+  document_hash_.clear();
+  state_is_due_ = false;
   renewed_.clear();
   // A writer may replace the newest state between our reading its row and opening its files: then look again.
   constexpr int kAttempts = 10;

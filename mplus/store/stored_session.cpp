@@ -4,12 +4,17 @@
 #include <map>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/generation.h"
 #include "mplus/engine/ingestion.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/database/blob.h"
 
 namespace mplus::store {
 namespace {
+
+std::string hash_of(const engine::Document& document) {
+  return document.ids.empty() ? sha256_of(document.text) : sha256_of(document.ids);
+}
 
 SessionInfo found_or_made(Store& store, engine::Engine& engine, const std::string& name, Access access,
                           std::uint64_t seed) {
@@ -180,10 +185,12 @@ void StoredSession::take(const engine::Event& event) {
   transaction.commit();
   store_->mark(info_.id, !options_.batch);
   const std::int64_t updates = session_->memory().updates() - state_updates_;
-  if (updates < options_.state_every) {
-    if (updates > 0) begin_merging();  // there will be a state
-    return;
-  }
+  state_is_due_ = updates >= options_.state_every;
+  if (updates > 0 && !state_is_due_) begin_merging();  // there will be a state
+}
+
+void StoredSession::save_due_state() {
+  if (!std::exchange(state_is_due_, false)) return;
   try {
     save_state();
   } catch (const Error& error) {  // the journal has it; the next state may succeed
@@ -205,7 +212,8 @@ void StoredSession::take_text(const engine::TextTaken& text) {
                                                                   .speaker = text.speaker,
                                                                   .sha256 = {},
                                                                   .text = std::string(text.text),
-                                                                  .ids = {text.ids.begin(), text.ids.end()}});
+                                                                  .ids = {text.ids.begin(), text.ids.end()}},
+                                                                 document_hash_);
     const std::int64_t number = journal_.append({.kind = EventKind::text,
                                                  .source = source,
                                                  .token_begin = text.token_begin,
@@ -241,13 +249,16 @@ void StoredSession::take_turn(const engine::TurnTaken& turn) {
 }
 
 DocumentState StoredSession::document(const engine::Document& document) const {
-  const std::string hash = document.ids.empty() ? sha256_of(document.text) : sha256_of(document.ids);
+  return document_of(document.source, hash_of(document));
+}
+
+DocumentState StoredSession::document_of(std::string_view name, const std::string& hash) const {
   Statement row = store_->database().prepare(
       "SELECT e.source, e.token_end, e.complete FROM events e JOIN sources s ON s.id = e.source WHERE "
       "e.session = ? AND e.kind = ? AND e.undone_by IS NULL AND e.forgotten = 0 AND s.name = ? AND s.sha256 "
       "= ? "
       "AND s.text IS NOT NULL AND s.speaker = ? ORDER BY e.complete DESC, e.number DESC LIMIT 1");
-  row.bind(info_.id).bind(static_cast<std::int64_t>(EventKind::text)).bind(document.source).bind(hash);
+  row.bind(info_.id).bind(static_cast<std::int64_t>(EventKind::text)).bind(name).bind(hash);
   if (!row.bind(static_cast<std::int64_t>(engine::Speaker::document)).step()) return {};
   return {.source = row.integer(0), .complete = row.integer(2) != 0, .token_end = row.integer(1)};
 }
@@ -256,10 +267,17 @@ engine::RememberResult StoredSession::remember(const engine::Document& document,
                                                const engine::Progress& progress) {
   return change([&] {
     const DocumentBegun begun = begin_document(document);
-    const engine::RememberResult result = session_->remember(begun.rest, progress, {}, journal_sink());
+    const engine::RememberResult result = take_in(begun.rest, progress);
     end_document(begun, result);
     return result;
   });
+}
+
+engine::RememberResult StoredSession::take_in(const engine::Document& rest,
+                                              const engine::Progress& progress) {
+  engine::Ingestion ingestion = engine::Ingestion::of_views(*session_, rest, progress, {}, journal_sink());
+  run(ingestion);
+  return ingestion.result();
 }
 
 StoredSession::DocumentBegun StoredSession::begin_document(const engine::Document& document) {
@@ -267,7 +285,9 @@ StoredSession::DocumentBegun StoredSession::begin_document(const engine::Documen
   const std::int64_t tokens = std::ssize(document.ids) + std::ssize(document.text) / kTokenBytes;
   if (tokens >= engine_->layout().K) begin_merging();  // it will be written, and a state follow
   DocumentBegun begun{document, position_, position_token_};
-  if (const DocumentState known = this->document(document); known.source && !known.complete) {
+  document_hash_ = hash_of(document);
+  const DocumentState known = document_of(document.source, document_hash_);
+  if (known.source && !known.complete) {
     begun.rest.first_token = known.token_end;
     continued_ = known.source;
   }
@@ -277,16 +297,24 @@ StoredSession::DocumentBegun StoredSession::begin_document(const engine::Documen
 void StoredSession::end_document(const DocumentBegun& begun, const engine::RememberResult& result) {
   open_document_.reset();
   continued_.reset();
+  document_hash_.clear();
   // Stopped before anything was written: the session has begun a source that the journal does not know.
   if (!result.complete && begun.position == position_ && begun.token == position_token_) load();
 }
 
 engine::Answer StoredSession::say(std::string_view message, const engine::GenerateOptions& options) {
-  return change([&] { return session_->say(message, options, journal_sink()); });
+  return change([&] {
+    engine::Generation turn = engine::Generation::say(*session_, message, options, journal_sink());
+    run(turn);
+    return turn.answer();
+  });
 }
 
 void StoredSession::set_system_message(std::string_view text) {
-  change([&] { session_->set_system_message(text, journal_sink()); });
+  change([&] {
+    session_->set_system_message(text, journal_sink());
+    save_due_state();
+  });
 }
 
 std::int64_t StoredSession::flush() { return alone(flush_steps()); }
@@ -300,6 +328,7 @@ engine::Steps<std::int64_t> StoredSession::flush_steps() {
 engine::Steps<std::int64_t> StoredSession::flush_once() {
   engine::Ingestion flushing = engine::Ingestion::flush(*session_, {}, journal_sink());
   co_await engine::work_of(flushing);
+  save_due_state();
   co_return flushing.result().updates;
 }
 

@@ -205,6 +205,7 @@ class StoredSession {
     std::int64_t position = 0, token = 0;
   };
   DocumentBegun begin_document(const engine::Document& document);
+  engine::RememberResult take_in(const engine::Document& rest, const engine::Progress& progress);
   void end_document(const DocumentBegun& begun, const engine::RememberResult& result);
   // Damage that was met while reading is put in order, so that writing can go on.
   void mend();
@@ -216,7 +217,21 @@ class StoredSession {
   void warn_of(const StoredSource& source, std::string_view what_follows);
   std::shared_ptr<const engine::Source> record_source(const StoredSource& stored, std::int64_t bytes);
 
+  // Into the journal. The session tells of an event in the middle of its work, so that nothing of it changes
+  // here: a state that is due is saved behind the step.
   void take(const engine::Event& event);
+  void save_due_state();
+  // A change of this session alone, to its end.
+  template <class Task>
+  void run(Task& task) {
+    while (engine::Work* work = task.next_work()) {
+      engine::WorkItem item{work};
+      engine_->runner().step({&item, 1});
+      task.take(std::move(item.result));
+      save_due_state();
+    }
+    save_due_state();
+  }
   void take_text(const engine::TextTaken& text);
   void take_turn(const engine::TurnTaken& turn);
   void note_sources(std::initializer_list<std::int64_t> ids);
@@ -256,6 +271,7 @@ class StoredSession {
   void commit_remade(Remade remade);  // no state from before counts any more
   std::optional<StateRow> pinned_state() const;
   bool was_imported() const;  // without a journal
+  DocumentState document_of(std::string_view name, const std::string& hash) const;
   // A rebuild under way. What it has written is kept from time to time, in a session of its own that nobody
   // sees, so that it goes on there when this process has died.
   struct Rebuild {
@@ -286,9 +302,11 @@ class StoredSession {
   std::int64_t position_token_ = 0;            // of its text, the tokens in it
   std::optional<std::int64_t> open_document_;  // the event of the document that is being taken in
   std::optional<std::int64_t> continued_;      // the source of the document that goes on
+  std::string document_hash_;                  // of the one that is being taken in
   std::int64_t state_position_ = -1, state_updates_ = 0, turns_since_state_ = 0;  // of the newest state
-  bool merge_is_due_ = false;                                                     // of segments in files
-  std::unique_ptr<SegmentMerge> merge_;                                           // under way
+  bool state_is_due_ = false;
+  bool merge_is_due_ = false;            // of segments in files
+  std::unique_ptr<SegmentMerge> merge_;  // under way
   std::int64_t replayed_events_ = 0;
   std::unique_ptr<TextIndex> words_;      // in the store: events keep it in step
   std::unique_ptr<TextIndex> own_words_;  // in this process: of a reader that the store's has left behind

@@ -44,14 +44,18 @@ void StoredIngestion::end() {
 engine::Work* StoredIngestion::next_work() {
   return guarded([&]() -> engine::Work* {
     if (!ingestion_) return nullptr;
-    if (engine::Work* work = ingestion_->next_work()) return work;
-    end();
-    return nullptr;
+    engine::Work* work = ingestion_->next_work();
+    session_.save_due_state();
+    if (!work) end();
+    return work;
   });
 }
 
 void StoredIngestion::take(engine::WorkResult result) {
-  guarded([&] { ingestion_->take(std::move(result)); });
+  guarded([&] {
+    ingestion_->take(std::move(result));
+    session_.save_due_state();
+  });
 }
 
 template <class Doing>
@@ -77,7 +81,10 @@ engine::Work* StoredTurn::next_work() {
 }
 
 void StoredTurn::take(engine::WorkResult result) {
-  guarded([&] { generation_->take(std::move(result)); });
+  guarded([&] {
+    generation_->take(std::move(result));
+    session_.save_due_state();
+  });
 }
 
 void StoredTurn::note_request(const std::string& name) noexcept {

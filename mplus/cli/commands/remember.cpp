@@ -124,11 +124,8 @@ class Remembering {
   }
 
   void write(const DocumentTask& task, const engine::Progress& progress) {
-    const std::int64_t before =
-        memory_.stored() ? memory_.stored()->document(as_document(task)).token_end : 0;
     const engine::RememberResult result = memory_.remember(as_document(task), progress);
-    const std::int64_t written = result.token_end - before;
-    done_tokens_ += written;
+    done_tokens_ += result.token_end - result.token_begin;
     updates_ += result.updates;
     documents_.push_back({{"source", task.document.name},
                           {"bytes", task.document.text.size()},

@@ -354,13 +354,14 @@ void Journal::seal_source(std::int64_t id) {
   database_->prepare(fmt::format("UPDATE sources SET checksum = {} WHERE id = ?", kSourceSum)).bind(id).run();
 }
 
-std::int64_t Journal::add_source(const StoredSource& source) {
+std::int64_t Journal::add_source(const StoredSource& source, std::string hash) {
+  if (hash.empty()) hash = source.ids.empty() ? sha256_of(source.text) : sha256_of(source.ids);
   Statement insert =
       database_->prepare("INSERT INTO sources (name, speaker, size, sha256, text, ids) VALUES (?,?,?,?,?,?)");
   insert.bind(source.name)
       .bind(static_cast<std::int64_t>(source.speaker))
       .bind(static_cast<std::int64_t>(source.text.size()))
-      .bind(source.ids.empty() ? sha256_of(source.text) : sha256_of(source.ids))
+      .bind(hash)
       .bind(pack_text(source.text));
   if (source.ids.empty()) {
     insert.bind(nullptr);

@@ -105,8 +105,9 @@ class Journal {
   std::int64_t checksum(std::int64_t number) const;  // of an event's row, as it stands there
   std::string fingerprint(std::int64_t last) const;  // of all rows up to that one, as they stand there
 
-  std::int64_t add_source(const StoredSource& source);
-  StoredSource source(std::int64_t id) const;  // with its text, if that is not lost
+  std::int64_t add_source(const StoredSource& source,
+                          std::string hash = {});  // hash: where it is known already
+  StoredSource source(std::int64_t id) const;      // with its text, if that is not lost
 
   // A damaged event or source is written down as what it is: an event without effect, a source without text.
   // So the rest of the database can be written again.
