@@ -121,9 +121,6 @@ if [ "$extent" != quick ]; then
     check "ASan + UBSan: tests" run_tests asan "long|slow|model|cli|python|eval"
   check "clang's warnings of the programs" python3 scripts/clang_warnings.py build/asan mplus/cli tools
   if time_for "trainer" 18; then test_trainer; fi
-  if [ "$extent" = normal ]; then
-    time_for "clang-tidy" 8 && check "clang-tidy, 8 minutes of it" tidy --minutes 8
-  fi
   time_for "fuzzing" 6 && check "fuzzing" scripts/fuzz.sh "${MPLUS_FUZZ_SECONDS:-15}"
 fi
 if [ "$extent" = all ]; then
