@@ -179,8 +179,9 @@ void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int
       std::int32_t total = 0;
       for (std::int64_t i = 0; i < d_r; ++i) {
         const auto code = static_cast<Code>(rounded(query[i] * scale.inverse));
-        __builtin_memcpy(packed + (i / kCodes * width + lane) * 4 + i % kCodes * sizeof code, &code,
-                         sizeof code);
+        __builtin_memcpy(
+            packed + (i / kCodes * width + lane) * 4 + i % kCodes * static_cast<std::int64_t>(sizeof code),
+            &code, sizeof code);
         total -= kByteOffset * code;
       }
       __builtin_memcpy(packed + (words * width + lane) * 4, &scale.value, sizeof scale.value);
