@@ -2,21 +2,15 @@
 """clang-tidy over every file of the rooms that a build compiles. A file that passed is not looked at again until its text,
 a header of the tree that it includes, its options or the checks change.
 
-usage: scripts/tidy.py BUILD... [--only TEXT] [--minutes N]      TEXT: a part of the paths to look at
-
---minutes: no file is begun after so many minutes, and the report says how many are left. Which come first depends on the
-commit, so that runs of many commits, none of which has time for all, look at all.
+usage: scripts/tidy.py BUILD... [--only TEXT]      TEXT: a part of the paths to look at
 """
 import argparse
 import hashlib
-import math
 import os
 import pathlib
 import re
-import random
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import compile_commands
@@ -63,9 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD")
     parser.add_argument("--only", default="", metavar="TEXT")
-    parser.add_argument("--minutes", type=float, default=math.inf, metavar="N")
     options = parser.parse_args()
-    end = time.monotonic() + 60 * options.minutes
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     checks = version + (ROOT / ".clang-tidy").read_bytes()
     PASSED.mkdir(parents=True, exist_ok=True)
@@ -83,8 +75,6 @@ def main():
         mark = PASSED / key(file, arguments, checks)
         if mark.exists():
             return "known"
-        if time.monotonic() >= end:
-            return "left"
         done = subprocess.run([TIDY, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(file), "--", *arguments],
                               cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
@@ -93,14 +83,9 @@ def main():
         mark.touch()
         return "passed"
 
-    order = sorted(files)
-    if options.minutes < math.inf:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).stdout
-        random.Random(commit).shuffle(order)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(look, order))
-    print(f"tidy: {len(results)} files, {results.count('known')} of them known to pass, {results.count('passed')} passed, "
-          f"{results.count('found')} with findings, {results.count('left')} not looked at for want of time")
+        results = list(pool.map(look, sorted(files)))
+    print(f"tidy: {len(results)} files, {results.count('known')} of them known to pass, {results.count('found')} with findings")
     return 0 if "found" not in results else 1
 
 

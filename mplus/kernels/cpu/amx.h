@@ -80,26 +80,19 @@ MPLUS_INLINE Terms pair_terms(F first, F second) {
   return {high, bf16_pair(first - bf16_low_float(high), second - bf16_high_float(high))};
 }
 
-// Tiles 0 … 3 += two tiles of one factor by two of the other, both in two terms: a(term, i), b(term, i).
-template <class A, class B>
-MPLUS_INLINE void add_products(const A& a, const B& b) {
-  const auto multiply = [] {
-    tile_multiply<0, 4, 6>();
-    tile_multiply<1, 4, 7>();
-    tile_multiply<2, 5, 6>();
-    tile_multiply<3, 5, 7>();
-  };
-  tile_load<4>(a(0, 0));
-  tile_load<5>(a(0, 1));
-  tile_load<6>(b(1, 0));
-  tile_load<7>(b(1, 1));
-  multiply();
-  tile_load<6>(b(0, 0));
-  tile_load<7>(b(0, 1));
-  multiply();
-  tile_load<4>(a(1, 0));
-  tile_load<5>(a(1, 1));
-  multiply();
+// A block of sums is tiles 0 … 3, two of rows by two of columns; tiles 4 and 5 are of one factor, 6 and 7 of
+// the other.
+MPLUS_INLINE void zero_block() {
+  tile_zero<0>();
+  tile_zero<1>();
+  tile_zero<2>();
+  tile_zero<3>();
+}
+MPLUS_INLINE void multiply_block() {
+  tile_multiply<0, 4, 6>();
+  tile_multiply<1, 4, 7>();
+  tile_multiply<2, 5, 6>();
+  tile_multiply<3, 5, 7>();
 }
 
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -1,8 +1,8 @@
 // Attention of many queries over f16 caches by tiles of bf16. Keys and values are arranged as tiles once for
-// all queries: a key as two terms of bf16, which hold all its bits, as a query does nearly; a value as one,
-// like the weights it meets. A panel's lanes are (query, head) pairs, so the softmax runs down the lanes as
-// in attention_panel.cpp. Blocks of keys start at multiples of kKeys: a query's result depends on its own row
-// and the cache alone.
+// all queries. Every factor is two terms of bf16, which hold an element of the cache whole and a float
+// nearly; of their products, that of both low terms is left out. A panel's lanes are (query, head) pairs, so
+// the softmax runs down the lanes as in attention_panel.cpp. Blocks of keys start at multiples of kKeys: a
+// query's result depends on its own row and the cache alone.
 #include "mplus/kernels/cpu/simd.h"
 #if defined(MPLUS_AMX)
 #include "mplus/kernels/cpu/amx.h"
@@ -146,6 +146,22 @@ void load_queries(Panel& p) {
   for (std::int64_t i = 0; i < e * kQueries; i += kLanes) store(p.out + i, F{});
 }
 
+// Sums += two tiles of one factor by two of the other, both in two terms: a(term, i), b(term, i).
+template <class A, class B>
+MPLUS_INLINE void add_products(const A& a, const B& b) {
+  tile_load<4>(a(0, 0));
+  tile_load<5>(a(0, 1));
+  tile_load<6>(b(1, 0));
+  tile_load<7>(b(1, 1));
+  multiply_block();
+  tile_load<6>(b(0, 0));
+  tile_load<7>(b(0, 1));
+  multiply_block();
+  tile_load<4>(a(1, 0));
+  tile_load<5>(a(1, 1));
+  multiply_block();
+}
+
 // Tiles 0 … 3 as 32 rows of kQueries floats.
 constexpr std::int64_t kRowBytes = kQueries * 4;
 MPLUS_INLINE void load_sums(const float* from) {
@@ -164,10 +180,7 @@ MPLUS_INLINE void store_sums(float* to) {
 // Of the first `keys` rows of a block.
 void score_block(const Panel& p, const Block& block, std::int64_t keys) {
   for (std::int64_t j = 0; j < keys; j += 2 * kTileDim) {
-    tile_zero<0>();
-    tile_zero<1>();
-    tile_zero<2>();
-    tile_zero<3>();
+    zero_block();
     for (std::int64_t step = 0; step < p.job.head_size / kTilePairs; ++step)
       add_products([&](int term, int i) { return block.key_tile(term, j / kTileDim + i, step); },
                    [&](int term, int n) { return p.q_tile(term, n, step); });

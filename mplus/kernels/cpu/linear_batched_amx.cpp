@@ -21,8 +21,8 @@ namespace mplus::kernels::MPLUS_ISA {
 #if defined(MPLUS_AMX)
 namespace {
 
-// A block is two tiles of rows by two of outputs. What a product of tiles takes of a factor, kTilePairs
-// columns of sixteen rows of x or of sixteen outputs, lies together.
+// A step of a block's products takes kTilePairs columns of both factors; what it takes of one lies together:
+// of x two tiles of high terms, then two of low ones, of weights two tiles.
 constexpr int kRows = kTileRowsRounded;
 constexpr int kOutputs = kPanelRounded;
 constexpr std::int64_t kTermBytes = 2 * kTileBytes, kStepBytes = 2 * kTermBytes;
@@ -138,28 +138,16 @@ void pack_low(std::byte* out, const LinearJob& job, std::int64_t row0, float* co
 
 // Tiles 0 … 3 += the products of two tiles' rows with two tiles' outputs.
 MPLUS_INLINE void add_steps(const std::byte* x, const std::byte* w, std::int64_t steps) {
-  const auto multiply = [] {
-    tile_multiply<0, 4, 6>();
-    tile_multiply<1, 4, 7>();
-    tile_multiply<2, 5, 6>();
-    tile_multiply<3, 5, 7>();
-  };
   for (std::int64_t k = 0; k < steps; ++k, x += kStepBytes, w += kTermBytes) {
     tile_load<6>(w);
     tile_load<7>(w + kTileBytes);
     tile_load<4>(x + kTermBytes);
     tile_load<5>(x + kTermBytes + kTileBytes);
-    multiply();
+    multiply_block();
     tile_load<4>(x);
     tile_load<5>(x + kTileBytes);
-    multiply();
+    multiply_block();
   }
-}
-MPLUS_INLINE void zero_sums() {
-  tile_zero<0>();
-  tile_zero<1>();
-  tile_zero<2>();
-  tile_zero<3>();
 }
 MPLUS_INLINE void load_sums(const std::byte* from) {
   tile_load<0>(from);
@@ -184,12 +172,17 @@ MPLUS_INLINE F sum_at(const std::byte* sums, std::int64_t m, int n) {
 MPLUS_INLINE std::byte* rounded_row(std::byte* rows, std::int64_t columns, std::int64_t t) {
   return rows + t / kRows * tiles_of(columns) * kStepBytes + t % kRows * kVectorBytes;
 }
-MPLUS_INLINE void put_rounded(const LinearJob& job, std::int64_t t, std::int64_t row0, F first, F second) {
-  put_terms(rounded_row(job.rounded_out, job.outputs, t) + row0 / kTilePairs * kStepBytes,
-            row_terms(first, second));
+// Both vectors of outputs of row t, to where the job wants them.
+MPLUS_INLINE void put_row(const LinearJob& job, std::int64_t t, std::int64_t row0, F first, F second) {
+  if (job.rounded_out != nullptr)
+    return put_terms(rounded_row(job.rounded_out, job.outputs, t) + row0 / kTilePairs * kStepBytes,
+                     row_terms(first, second));
+  const std::int64_t valid = job.outputs - row0;
+  float* out = job.out + t * job.out_stride + row0;
+  put_values(job, out, first, valid);
+  put_values(job, out + kLanes, second, valid - kLanes);
 }
 
-// What becomes of both vectors of outputs of a row.
 void put_block(const LinearJob& job, const std::byte* sums, std::int64_t t, std::int64_t row0) {
   const std::int64_t valid = job.outputs - row0;
   F scales[2] = {splat(job.scale), splat(job.scale)};
@@ -199,13 +192,7 @@ void put_block(const LinearJob& job, const std::byte* sums, std::int64_t t, std:
   for (std::int64_t m = 0; m < min_of<std::int64_t>(kRows, job.T - t); ++m) {
     const F first = sum_at(sums, m, 0) * scales[0];
     const F second = valid > kLanes ? sum_at(sums, m, kLanes) * scales[1] : F{};
-    if (job.rounded_out != nullptr) {
-      put_rounded(job, t + m, row0, first, second);
-      continue;
-    }
-    float* out = job.out + (t + m) * job.out_stride + row0;
-    put_values(job, out, first, valid);
-    put_values(job, out + kLanes, second, valid - kLanes);
+    put_row(job, t + m, row0, first, second);
   }
 }
 
@@ -215,13 +202,7 @@ void put_gated(const LinearJob& job, const std::byte* gates, const std::byte* up
   for (std::int64_t m = 0; m < min_of<std::int64_t>(kRows, job.T - t); ++m) {
     const auto value = [&](int n) { return silu_of(sum_at(gates, m, n)) * sum_at(ups, m, n); };
     const F first = value(0), second = valid > kLanes ? value(kLanes) : F{};
-    if (job.rounded_out != nullptr) {
-      put_rounded(job, t + m, row0, first, second);
-      continue;
-    }
-    float* out = job.out + (t + m) * job.out_stride + row0;
-    put_values(job, out, first, valid);
-    put_values(job, out + kLanes, second, valid - kLanes);
+    put_row(job, t + m, row0, first, second);
   }
 }
 
@@ -234,9 +215,9 @@ struct Room {
 };
 
 std::size_t packed_bytes(std::int64_t inputs) {
-  return static_cast<std::size_t>(tiles_of(min_of(inputs, piece_columns(inputs))) * kStepBytes);
+  return static_cast<std::size_t>(tiles_of(min_of(inputs, piece_columns(inputs))) * kTermBytes);
 }
-constexpr std::size_t kLowBytes = kMostLow / kTilePairs * kStepBytes, kColumnBytes = kLanes * kMostLow * 4;
+constexpr std::size_t kLowBytes = kMostLow / kTilePairs * kTermBytes, kColumnBytes = kLanes * kMostLow * 4;
 
 Room room_in(std::byte* scratch, std::int64_t inputs) {
   std::byte* low = scratch + packed_bytes(inputs);
@@ -255,10 +236,9 @@ MPLUS_INLINE void run_piece(const LinearJob& job, const Room& room, std::int64_t
   if (adds) pack_low(room.low, job, row0, room.columns);
   std::byte* sums = room.sums;
   for (std::int64_t t = share.t0; t < share.t1; t += kRows, sums += sum_step) {
-    first ? zero_sums() : load_sums(sums);
+    first ? zero_block() : load_sums(sums);
     add_steps(rounded_row(job.rounded, job.inputs, t) + begin / kTilePairs * kStepBytes, room.packed, steps);
-    if (adds)
-      add_steps(rounded_row(const_cast<std::byte*>(job.low.rounded), job.low.inputs, t), room.low, low_steps);
+    if (adds) add_steps(rounded_row(job.low.rounded, job.low.inputs, t), room.low, low_steps);
     store_sums(sums);
     if (last) put(sums, t);
   }

@@ -32,9 +32,9 @@ struct QuantisedRows {
 
 // A low-rank addition to a product: its inner half is there, rounded as batched_rounded reads rows of x.
 struct LowRankJob {
-  const std::byte* rounded = nullptr;  // null: none
-  const std::byte* w = nullptr;        // [outputs, inputs] of a plain type
-  const float* row_scales = nullptr;   // i8 only
+  std::byte* rounded = nullptr;       // null: none
+  const std::byte* w = nullptr;       // [outputs, inputs] of a plain type
+  const float* row_scales = nullptr;  // i8 only
   DType dtype = DType::f32;
   std::int64_t inputs = 0;  // at most kMostLow
   std::int64_t row_bytes = 0;
