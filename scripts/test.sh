@@ -4,7 +4,7 @@
 set -uo pipefail
 usage="usage: scripts/test.sh [--quick | --all]
   --quick  release build and its tests only
-  --all    also the suite under ThreadSanitizer, and clang-tidy over every file
+  --all    also the suite under ThreadSanitizer, and clang-tidy
 environment: CI=true             nothing may be missing
              MPLUS_TEST_MINUTES  on a machine with a limit: parts at the end that would go over it are left out, and named
              MPLUS_FUZZ_SECONDS  time for each fuzz target (default 15)"
@@ -85,12 +85,6 @@ test_trainer() {
   fi
 }
 
-tidy() { # [OPTION…]: over what was built here
-  local builds=(build/asan)
-  if [ -f build/train/compile_commands.json ]; then builds+=(build/train); fi
-  python3 scripts/tidy.py "${builds[@]}" "$@"
-}
-
 fetch_model() {
   scripts/fetch_model.sh && return
   [ "$ci" = true ] && return 1
@@ -125,7 +119,7 @@ if [ "$extent" != quick ]; then
 fi
 if [ "$extent" = all ]; then
   build_and_test tsan "TSan" "long|model|slow" # half an hour
-  check "clang-tidy" tidy
+  check "clang-tidy" python3 scripts/tidy.py build/asan build/train
 fi
 
 printf '\n== Summary\n'
