@@ -94,11 +94,12 @@ MPLUS_INLINE void interleaved_vector_rows(const LinearJob& job, std::int64_t row
   const QuantisedGroup x = quantised_group(job, 0);
   for (std::int64_t row = row0; row < row1; row += kLanes) {
     F sum[1] = {};
-    for_lane_blocks<kType, Order::lanes>(interleaved_rows(job, row, row1), job.inputs,
-                                         [&](std::int64_t b, LaneCodes& w) {
-                                           offset_codes<kType>(w);
-                                           add_block<1, kType, 1>(sum, w.words, w, x.row<1>(b, 0));
-                                         });
+    const InterleavedRows weights = interleaved_rows(job, row, row1);
+    for_lane_blocks<kType, Order::lanes>(weights, job.inputs, [&](std::int64_t b, LaneCodes& w) {
+      prefetch_block<kType>(weights, b);
+      offset_codes<kType>(w);
+      add_block<1, kType, 1>(sum, w.words, w, x.row<1>(b, 0));
+    });
     put_outputs(job, job.out + row, sum[0], row1 - row);
   }
 }

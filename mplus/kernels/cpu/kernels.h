@@ -19,7 +19,7 @@ std::size_t batched_rounded_scratch(std::int64_t inputs, const Share& share);
 void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratch);
 // Where MPLUS_INTERLEAVED is defined.
 void interleave(std::byte* to, const LinearJob& job, std::int64_t group0, std::int64_t group1);
-// Where MPLUS_MATRIX_I8 is defined.
+// Where MPLUS_FEW_I8 is defined.
 void few_i8(const LinearJob& job, std::int64_t row0, std::int64_t row1);
 std::size_t batched_f32_scratch(std::int64_t inputs);
 std::size_t batched_i8_scratch(std::int64_t inputs);

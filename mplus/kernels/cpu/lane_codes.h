@@ -66,6 +66,16 @@ MPLUS_INLINE InterleavedRows interleaved_rows(const LinearJob& job, std::int64_t
     rows.scales[lane] = job.row_scales[row0 + min_of<std::int64_t>(lane, end - 1 - row0)];
   return rows;
 }
+
+// Asks for what stands kPrefetchBytes behind block b of 32 columns, as prefetch_rows does.
+template <DType kType>
+MPLUS_INLINE void prefetch_block([[maybe_unused]] const InterleavedRows& rows,
+                                 [[maybe_unused]] std::int64_t b) {
+#if !defined(MPLUS_ISA_NEON)
+  constexpr std::int64_t kBytes = kLanes * stored_bytes(kType) / (stored_elements(kType) / kQuantBlock);
+  MPLUS_UNROLL for (std::int64_t i = 0; i < kBytes; i += 64) prefetch(rows.base + b * kBytes + i);
+#endif
+}
 #endif
 
 // What the blocks that begin at one place have in common. Types whose blocks stand alone have no more than

@@ -1,34 +1,49 @@
-// out[T,o] of a few rows with interleaved weights, by matrix instructions: each block of codes is unpacked
-// into registers once and meets eight rows of x there. A row's sums are those of one row alone
-// (i8_vector_matrix.h), in the same order.
+// out[T,o] of a few rows with interleaved weights: each block of codes is unpacked into registers once and
+// meets a group of rows of x there. A row's sums are those of one row alone, in the same order.
 #include "mplus/kernels/cpu/simd.h"
+#if defined(MPLUS_FEW_I8)
+#include "mplus/kernels/cpu/outputs.h"
 #if defined(MPLUS_MATRIX_I8)
 #include "mplus/kernels/cpu/i8_tile_matrix.h"
-#include "mplus/kernels/cpu/outputs.h"
+#else
+#include "mplus/kernels/cpu/i8_tile_dot.h"
+#endif
 #endif
 
 namespace mplus::kernels::MPLUS_ISA {
 
-#if defined(MPLUS_MATRIX_I8)
+#if defined(MPLUS_FEW_I8)
 namespace {
 
-// Rows t … t + 2 kPairs - 1 of x with outputs row … row + 3.
+// Up to 2 * kPairs rows of x, from t on, with outputs row … row + kLanes - 1.
 template <DType kType, int kPairs>
 void few_rows(const LinearJob& job, std::int64_t t, std::int64_t row, std::int64_t end) {
+  const InterleavedRows weights = interleaved_rows(job, row, end);
+#if defined(MPLUS_MATRIX_I8)
   const PairedRows x = paired_rows(job, t);
   PairOf<F> sums[kPairs];
-  for_lane_blocks<kType, Order::pairs>(
-      interleaved_rows(job, row, end), job.inputs,
-      [&](std::int64_t b, const LaneCodes& w) { add_block<kType>(sums, w, x.block(b)); });
-  const std::int64_t rows = min_of<std::int64_t>(2 * kPairs, job.T - t);
+  for_lane_blocks<kType, Order::pairs>(weights, job.inputs, [&](std::int64_t b, const LaneCodes& w) {
+    add_block<kType>(sums, w, x.block(b));
+  });
   F values[2 * kPairs];
   MPLUS_UNROLL for (int m = 0; m < 2 * kPairs; ++m) values[m] = row_of(sums[m / 2], m % 2);
+#else
+  const QuantisedGroup x = quantised_group(job, t);
+  F values[2 * kPairs] = {};
+  for_lane_blocks<kType, Order::lanes>(weights, job.inputs, [&](std::int64_t b, LaneCodes& w) {
+    prefetch_block<kType>(weights, b);
+    offset_codes<kType>(w);
+    add_block<2 * kPairs, kType>(values, w.words, w, x.row(b, 0));
+  });
+#endif
+  const std::int64_t rows = min_of<std::int64_t>(2 * kPairs, job.T - t);
   for (std::int64_t m = 0; m < rows; ++m)
     put_outputs(job, job.out + (t + m) * job.out_stride + row, values[m], end - row);
 }
 
 template <DType kType>
 void run(const LinearJob& job, std::int64_t row, std::int64_t end) {
+  static_assert(kTileRowsI8 == 8);
   for (std::int64_t t = 0; t < job.T; t += kTileRowsI8) {
     const std::int64_t rows = job.T - t;
     if (rows > 6) {

@@ -8,6 +8,7 @@
 #define MPLUS_ROUNDED  // prompts and writes in integers of 16 bits (linear_batched_i16.cpp), or in tiles of
                        // bf16
 #define MPLUS_INTERLEAVED  // fast products read codes of kLanes rows as one stream (interleave.cpp)
+#define MPLUS_FEW_I8       // a few rows of x meet them in registers (linear_few_i8.cpp)
 
 namespace mplus::kernels::MPLUS_ISA {
 
@@ -22,7 +23,7 @@ inline constexpr int kTileRowsRounded = 8;
 inline constexpr int kPanelRounded = 3 * kLanes;
 inline constexpr int kMostPanels = 1;
 #endif
-inline constexpr int kTileRowsI8 = 16;
+inline constexpr int kTileRowsI8 = 8;
 
 MPLUS_INLINE __m512i raw(I v) { return reinterpret_cast<__m512i>(v); }
 MPLUS_INLINE I ints(__m512i v) { return reinterpret_cast<I>(v); }

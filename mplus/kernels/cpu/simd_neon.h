@@ -6,6 +6,7 @@
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 #define MPLUS_MATRIX_I8    // products of int8 by matrix instructions: rows of x lie in pairs
 #define MPLUS_INTERLEAVED  // fast products read codes of kLanes rows as one stream (interleave.cpp)
+#define MPLUS_FEW_I8       // a few rows of x meet them in registers (linear_few_i8.cpp)
 #endif
 
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)

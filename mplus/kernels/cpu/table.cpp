@@ -26,7 +26,7 @@ extern const Table kTable = {
     .group_weights = kLanes,
     .interleave = interleave,
 #endif
-#if defined(MPLUS_MATRIX_I8)
+#if defined(MPLUS_FEW_I8)
     .few_i8 = few_i8,
 #endif
     .quantise = quantise,
