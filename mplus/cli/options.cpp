@@ -111,8 +111,10 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
       {"values", "int8"})
       ->group(group)
       ->capture_default_str();
-  add_size_option(command, "--device-memory", options.device_memory,
-                  "the most to take of a CUDA device's memory; default: all that is free");
+  add_size_option(
+      command, "--device-memory", options.device_memory,
+      "the most to take of a CUDA device's memory; where that is little, the embedding and copies of a "
+      "memory's rows stay on the host; default: all that is free");
   add_size_option(command, "--host-memory", options.host_memory,
                   "the most that rows of memories may take on the host, those in a session's files aside");
 }

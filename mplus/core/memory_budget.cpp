@@ -1,5 +1,6 @@
 #include "mplus/core/memory_budget.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -50,6 +51,12 @@ std::size_t MemoryBudget::left() const {
   const std::size_t most = most_, used = used_;
   if (most == 0) return std::numeric_limits<std::size_t>::max();
   return most > used ? most - used : 0;
+}
+
+std::size_t MemoryBudget::spare() const {
+  const std::size_t most = most_, taken = kept_ + spare_used_;
+  if (most == 0) return std::numeric_limits<std::size_t>::max();
+  return most > taken ? std::min(most - taken, left()) : 0;
 }
 
 void MemoryBudget::require(std::size_t more_bytes) const {

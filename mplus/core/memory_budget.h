@@ -19,8 +19,17 @@ class MemoryBudget {
   MemoryBudget(std::string_view what, std::string_view option) : what_(what), option_(option) {}
 
   void limit(std::size_t most_bytes) { most_ = most_bytes; }  // 0: none
+  std::size_t limit() const { return most_; }
   std::size_t used() const { return used_; }
   std::size_t left() const;  // very much without a limit
+
+  // So much in all is for what work cannot do without. What only makes it faster is taken and given back as
+  // spare, too, and there is as much of it as the rest allows.
+  void keep(std::size_t size_bytes) { kept_ = size_bytes; }
+  std::size_t spare() const;  // very much without a limit
+  std::size_t spare_used() const { return spare_used_; }
+  void take_spare(std::size_t size_bytes) { spare_used_ += size_bytes; }
+  void give_back_spare(std::size_t size_bytes) { spare_used_ -= size_bytes; }
 
   // Throws out_of_capacity, with what would be enough, where so much more is over the limit. Nothing is
   // taken: who changes several things asks for all of them first.
@@ -30,7 +39,7 @@ class MemoryBudget {
 
  private:
   std::string_view what_, option_;
-  std::atomic<std::size_t> most_{0}, used_{0};
+  std::atomic<std::size_t> most_{0}, used_{0}, kept_{0}, spare_used_{0};
 };
 
 MemoryBudget& device_budget();  // of devices other than the processor

@@ -42,7 +42,8 @@ enum class Rows : std::uint8_t;
 // Of a device, in bytes.
 struct MemoryUse {
   std::size_t allocated = 0, most_allocated = 0;  // by this program, now and at most
-  std::size_t driver = 0;  // what the driver says is in use, by all programs and with what it needs itself
+  std::size_t reserved = 0;  // with what was given back and is kept to be given out again
+  std::size_t driver = 0;    // what the driver says is in use, by all programs and with what it needs itself
 };
 
 class Backend {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/backend.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/memory/rows.h"
+#include "mplus/memory/spare.h"
 
 namespace mplus::memory {
 namespace {
@@ -25,12 +25,7 @@ bool ResidentRows::own(kernels::Queue& queue, const Layout& layout) {
   if (here && memory_.use_count() == 1) return true;
   const auto slots = std::ssize(there_);
   const std::int64_t kv = slots * layout.kv, all = 2 * kv + slots * layout.retriever;
-  std::shared_ptr<Buffer> fresh;
-  try {
-    fresh = std::make_shared<Buffer>(queue.backend().allocate(row_bytes(layout.dtype, all)));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::out_of_capacity) throw;
-  }
+  std::shared_ptr<Buffer> fresh = spare_buffer(queue, row_bytes(layout.dtype, all));
   const Tensor values = fresh ? fresh->tensor(layout.dtype, {all}) : Tensor();
   if (fresh && here) kernels::copy(queue, values, memory_->tensor(layout.dtype, {all}));
   if (!fresh || !here) std::fill(there_.begin(), there_.end(), 0);
@@ -43,6 +38,11 @@ bool ResidentRows::own(kernels::Queue& queue, const Layout& layout) {
   if (layout.retriever > 0)
     columns_[2] = values.rows(2 * kv, slots * layout.retriever).as_shape({slots, layout.retriever});
   return true;
+}
+
+std::size_t ResidentRows::room(const kernels::Queue& queue, const Layout& layout) const {
+  if (memory_ && memory_->device() == queue.device()) return 0;
+  return row_bytes(layout.dtype, std::ssize(there_) * (2 * layout.kv + layout.retriever));
 }
 
 bool ResidentRows::bring(kernels::Queue& queue, const Layout& layout, const RowsView& rows) {
@@ -82,6 +82,13 @@ void ResidentRows::put(kernels::Queue& queue, const Layout& layout, std::span<co
   for (const std::int32_t slot : slots) there_[static_cast<std::size_t>(slot)] = 1;
 }
 
+std::size_t ResidentKeys::room(const kernels::Queue& queue, const ConstTensor& keys,
+                               std::int64_t capacity) const {
+  const std::int64_t n = std::max(keys.size(0), capacity);
+  if (memory_ && memory_->device() == queue.device() && keys.size(0) <= capacity_) return 0;
+  return row_bytes(DType::i64, n) + row_bytes(keys.dtype, n * keys.size(1));
+}
+
 ResidentKeys::There ResidentKeys::bring(kernels::Queue& queue, const ConstTensor& keys,
                                         const std::int64_t* births, std::int64_t capacity) {
   const std::int64_t n = keys.size(0), width = keys.size(1);
@@ -89,13 +96,9 @@ ResidentKeys::There ResidentKeys::bring(kernels::Queue& queue, const ConstTensor
   if (!memory_ || memory_->device() != queue.device() || n > capacity_) {
     there_ = 0;
     capacity_ = (std::max<std::int64_t>({capacity, n, 1}) + 31) / 32 * 32;  // keys begin at whole 256 bytes
-    try {
-      memory_ = std::make_unique<Buffer>(
-          queue.backend().allocate(births_bytes() + row_bytes(keys.dtype, capacity_ * width)));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_capacity) throw;
-      return {};
-    }
+    memory_.reset();
+    memory_ = spare_buffer(queue, births_bytes() + row_bytes(keys.dtype, capacity_ * width));
+    if (!memory_) return {};
   }
   const std::int64_t all = std::max(n, there_);
   const Tensor born = memory_->tensor(DType::i64, {all});
@@ -130,12 +133,8 @@ bool ResidentColumns::bring(kernels::Queue& queue, const kernels::RowBlock& rows
     there_ = 0;
     capacity_ = std::max(capacity, n);
     memory_.reset();
-    try {
-      memory_ = std::make_unique<Buffer>(queue.backend().allocate(wanted.room));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_capacity) throw;
-      return false;
-    }
+    memory_ = spare_buffer(queue, wanted.room);
+    if (!memory_) return false;
   }
   if (n <= there_) return true;
   const Tensor both = memory_->tensor(rows.k.dtype, {2, capacity_, rows.k.size(1)});

@@ -28,6 +28,7 @@ class ResidentRows {
   // Afterwards every row of `rows` (plain ones, those that this follows) is on the queue's device, in its
   // slot. False: the device has no room for them.
   bool bring(kernels::Queue& queue, const Layout& layout, const RowsView& rows);
+  std::size_t room(const kernels::Queue& queue, const Layout& layout) const;  // that bring() may ask for
   // New rows of this layer, which the queue's device has, are to be copied to these slots: adds the copies,
   // which the caller makes before anything else is asked of this. None where the device has no room.
   void put(kernels::Queue& queue, const Layout& layout, std::span<const std::int32_t> slots,
@@ -57,9 +58,11 @@ class ResidentKeys {
   // The given keys on the queue's device; `capacity`: how many there may be in the end. Empty: no room there.
   There bring(kernels::Queue& queue, const ConstTensor& keys, const std::int64_t* births,
               std::int64_t capacity);
+  // Bytes that bring() would ask the device for, but for some to round up.
+  std::size_t room(const kernels::Queue& queue, const ConstTensor& keys, std::int64_t capacity) const;
 
  private:
-  std::unique_ptr<Buffer> memory_;  // births, then keys
+  std::shared_ptr<Buffer> memory_;  // births, then keys
   std::int64_t capacity_ = 0;
   std::int64_t there_ = 0;
 };
@@ -81,7 +84,7 @@ class ResidentColumns {
  private:
   kernels::RowBlock all(const kernels::RowBlock& like, std::int64_t rows) const;
 
-  std::unique_ptr<Buffer> memory_;  // keys, then values
+  std::shared_ptr<Buffer> memory_;  // keys, then values
   std::int64_t capacity_ = 0;
   std::int64_t there_ = 0;
 };

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/backend.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/memory/spare.h"
 
 namespace mplus::memory {
 
@@ -41,20 +41,16 @@ bool WindowRows::bring(kernels::Queue& queue) const {
   }
   Mirror& mirror = *mirror_;
   const auto layers = std::ssize(columns_);
-  const bool elsewhere = mirror.capacity > 0 && mirror.memory.device() != queue.device();
+  const bool elsewhere = mirror.capacity > 0 && mirror.memory->device() != queue.device();
   if (mirror.capacity < n_ || elsewhere) {
     constexpr std::int64_t kMore = 512;  // rows that may come without a new mirror
     mirror = {};
-    try {
-      mirror.memory = queue.backend().allocate(row_bytes(dtype_, layers * 2 * (n_ + kMore) * kv_));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_capacity) throw;
-      return false;
-    }
+    mirror.memory = spare_buffer(queue, row_bytes(dtype_, layers * 2 * (n_ + kMore) * kv_));
+    if (!mirror.memory) return false;
     mirror.capacity = n_ + kMore;
   }
   if (mirror.filled >= n_) return true;
-  const Tensor all = mirror.memory.tensor(dtype_, {layers * 2, mirror.capacity, kv_});
+  const Tensor all = mirror.memory->tensor(dtype_, {layers * 2, mirror.capacity, kv_});
   const std::int64_t first = mirror.filled, fresh = n_ - first;
   for (std::int64_t l = 0; l < layers; ++l) {
     const kernels::RowBlock here = block(l);
@@ -71,7 +67,7 @@ kernels::RowBlock WindowRows::block(std::int64_t layer) const {
 
 kernels::RowBlock WindowRows::near(kernels::Queue& queue, std::int64_t layer) const {
   if (queue.device().is_cpu() || n_ == 0 || !bring(queue)) return block(layer);
-  const Tensor all = mirror_->memory.tensor(dtype_, {std::ssize(columns_) * 2, mirror_->capacity, kv_});
+  const Tensor all = mirror_->memory->tensor(dtype_, {std::ssize(columns_) * 2, mirror_->capacity, kv_});
   return {all.row(2 * layer).rows(0, n_), all.row(2 * layer + 1).rows(0, n_)};
 }
 

@@ -50,7 +50,7 @@ class WindowRows {
   };
   // Rows on a device. Windows that share it agree in its rows as far as each says (common_).
   struct Mirror {
-    Buffer memory;  // [L, 2, capacity, kv]
+    std::shared_ptr<Buffer> memory;  // [L, 2, capacity, kv]
     std::int64_t capacity = 0, filled = 0;
   };
   kernels::RowBlock block(std::int64_t layer) const;  // in host memory

@@ -11,9 +11,11 @@
 
 #include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/rows.h"
+#include "mplus/model/device_room.h"
 
 namespace mplus::model {
 namespace {
@@ -260,11 +262,32 @@ std::shared_ptr<const Weights> arrange_weights(std::shared_ptr<const Weights> ho
   return arranged;
 }
 
+// Of the embedding single rows are looked up, so it may stay on the host: where a copy would save room and
+// have the same values.
+bool embedding_may_stay(const Weights& host, const Types& types) {
+  const DType there = types(host.embedding, false);
+  return host.embedding.data != host.head.data && (there == host.embedding.dtype || there == DType::f32);
+}
+
+// What is to lie on the device, views of the host's: everything, or, where the rest of `free` were too little
+// for a session, all but the embedding.
+Weights chosen_views(const Weights& host, const kernels::Backend& backend, kernels::Numerics numerics,
+                     const Device& device, WeightForm form, std::size_t free) {
+  Weights views = host;
+  const DeviceRoom room = device_room(host, backend, numerics);
+  if (placed_bytes(host, numerics, device, form) + room.passes + room.copies > free &&
+      embedding_may_stay(host, Types(backend, numerics, form)))
+    views.embedding = {};
+  return views;
+}
+
 // Not if it is one that this program's kernels were not built for.
 bool has_room(const Device& device, const Weights& host, kernels::Numerics numerics, WeightForm form) {
   try {
-    const std::size_t wanted = placed_bytes(host, numerics, device, form);
-    return kernels::backend_of(device).free_bytes() > wanted + wanted / 2;
+    const kernels::Backend& backend = kernels::backend_of(device);
+    const std::size_t free = backend.free_bytes();
+    const Weights views = chosen_views(host, backend, numerics, device, form, free);
+    return placed_bytes(views, numerics, device, form) + device_room(host, backend, numerics).passes <= free;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::unsupported) return false;
     throw;
@@ -284,19 +307,24 @@ std::size_t placed_bytes(const Weights& host, kernels::Numerics numerics, const 
 std::shared_ptr<const Weights> place_weights(std::shared_ptr<const Weights> host, kernels::Queue& queue,
                                              WeightForm form) {
   if (queue.device().is_cpu()) return arrange_weights(std::move(host), queue);
-  const std::size_t wanted = placed_bytes(*host, queue.numerics(), queue.device(), form);
   const std::size_t there = queue.backend().free_bytes();
+  auto placed = std::make_shared<Weights>(
+      chosen_views(*host, queue.backend(), queue.numerics(), queue.device(), form, there));
+  const std::size_t wanted = placed_bytes(*placed, queue.numerics(), queue.device(), form);
   if (wanted > there)
     fail(ErrorCode::out_of_capacity,
          "{}: the weights take {:.1f} GB on {}, where {:.1f} GB may still be taken; use --device cpu, a "
          "smaller model, or a larger --device-memory where that is the limit",
          host->files, static_cast<double>(wanted) / kGigabyte, device_name(queue.device()),
          static_cast<double>(there) / kGigabyte);
-  auto placed = std::make_shared<Weights>(*host);
   auto room = std::make_shared<Buffer>(queue.backend().allocate(wanted));
   visit(*placed, Placer(queue, *room, Types(queue.backend(), queue.numerics(), form)));
   queue.wait();
   placed->owners.push_back(std::move(room));
+  if (placed->embedding.empty()) placed->embedding = host->embedding;
+  MemoryBudget& budget = device_budget();
+  budget.keep(budget.used() - budget.spare_used() +
+              device_room(*host, queue.backend(), queue.numerics()).passes);
   return placed;
 }
 

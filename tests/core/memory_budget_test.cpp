@@ -53,5 +53,25 @@ TEST(MemoryBudget, ALimitIsHeldAndSaysWhatWouldBeEnough) {
   EXPECT_EQ(budget.left(), 0u);
 }
 
+TEST(MemoryBudget, WhatIsKeptIsNotToSpare) {
+  MemoryBudget budget("rows", "--rows");
+  budget.keep(600);
+  EXPECT_EQ(budget.spare(), std::numeric_limits<std::size_t>::max()) << "no limit";
+  budget.limit(1000);
+  EXPECT_EQ(budget.spare(), 400u);
+  budget.take(500);  // of what is kept
+  EXPECT_EQ(budget.spare(), 400u);
+  budget.take(300);
+  budget.take_spare(300);
+  EXPECT_EQ(budget.spare(), 100u);
+  budget.take(150);  // more than was thought to be enough
+  EXPECT_EQ(budget.spare(), 50u);
+  budget.give_back(300);
+  budget.give_back_spare(300);
+  EXPECT_EQ(budget.spare(), 350u);
+  budget.keep(1001);
+  EXPECT_EQ(budget.spare(), 0u);
+}
+
 }  // namespace
 }  // namespace mplus

@@ -7,6 +7,9 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/memory_budget.h"
+#include "mplus/kernels/backend.h"
+#include "mplus/model/device_room.h"
+#include "mplus/model/placement.h"
 #include "tests/engine/on_the_gpu.h"
 
 namespace mplus::engine {
@@ -16,7 +19,10 @@ namespace fs = std::filesystem;
 
 class CudaFaults : public ::testing::Test {
  protected:
-  void TearDown() override { device_budget().limit(0); }
+  void TearDown() override {
+    device_budget().limit(0);
+    device_budget().keep(0);
+  }
 };
 
 // Wherever in a write the device's memory ends: an error, the session as it was, and room again later.
@@ -58,6 +64,32 @@ TEST_F(CudaFaults, WeightsOverTheBudgetAreRefusedAndTheProcessorGoesOn) {
   Session session(engine, 3);
   session.remember_ids(random_ids(1500, 1), "text");
   EXPECT_FALSE(next_tokens(session).empty());
+}
+
+// A device with room for weights and passes alone: the embedding and the memory's rows stay on the host.
+TEST_F(CudaFaults, WithoutRoomToSpareTheSameIsWrittenAndRead) {
+  EngineOptions options = on_the_gpu();
+  options.numerics = kernels::Numerics::exact;
+  const auto text = random_ids(6000, 1);
+  Engine plenty(options);
+  Session there(plenty, 3);
+  there.remember_ids(text, "text");
+  const std::vector<io::TokenId> expected = next_tokens(there);
+  const std::size_t spare_before = device_budget().spare_used();
+  EXPECT_GT(spare_before, 0u);
+  const model::Weights& weights = plenty.weights();
+  device_budget().limit(device_budget().used() +
+                        model::placed_bytes(weights, options.numerics, plenty.device()) +
+                        model::device_room(weights, plenty.queue().backend(), options.numerics).passes);
+  Engine small(options);
+  EXPECT_TRUE(small.workspace().weights().embedding.device.is_cpu());
+  EXPECT_FALSE(plenty.workspace().weights().embedding.device.is_cpu());
+  Session here(small, 3);
+  here.remember_ids(text, "text");
+  expect_same_memory(here.memory(), there.memory());
+  EXPECT_EQ(next_tokens(here), expected);
+  const std::size_t embedding = row_bytes(DType::f32, weights.config.vocab * weights.config.hidden);
+  EXPECT_LE(device_budget().spare_used(), spare_before + embedding);
 }
 
 TEST_F(CudaFaults, ASessionGoesFromOneToTheOther) {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "mplus/core/float16.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/memory.h"
 #include "tests/memory/same_rows.h"
@@ -54,6 +56,26 @@ class ResidentTest : public ::testing::TestWithParam<DType> {
   std::mt19937 random{1};
 };
 INSTANTIATE_TEST_SUITE_P(Type, ResidentTest, ::testing::Values(DType::f32, DType::bf16));
+
+// As much as the budget says, and again when something has been given back.
+TEST_P(ResidentTest, TakesOnlyWhatCanBeSpared) {
+  std::optional<Rows> rows(std::in_place, layout, kCapacity), more(std::in_place, layout, kCapacity);
+  const std::size_t one = rows->resident().room(queue, layout);
+  EXPECT_GT(one, 0u);
+  device_budget().limit(3 * one);
+  device_budget().keep(2 * one);
+  EXPECT_TRUE(rows->resident().bring(queue, layout, rows->view()));
+  EXPECT_EQ(rows->resident().room(queue, layout), 0u);
+  EXPECT_EQ(device_budget().spare(), 0u);
+  EXPECT_FALSE(more->resident().bring(queue, layout, more->view()));
+  rows.reset();
+  EXPECT_EQ(device_budget().spare(), one);
+  EXPECT_TRUE(more->resident().bring(queue, layout, more->view()));
+  more.reset();
+  EXPECT_EQ(device_budget().spare_used(), 0u);
+  device_budget().limit(0);
+  device_budget().keep(0);
+}
 
 TEST_P(ResidentTest, FollowsEveryChange) {
   Rows rows(layout, kCapacity);

@@ -32,6 +32,7 @@ struct BenchOptions {
   std::int64_t question_tokens = 32;
   std::int64_t long_tokens = 0;
   std::int64_t full_rows = 0;
+  std::int64_t long_question = 2048;
   int repetitions = 3;
   int sessions = 8;
   bool json = false;
@@ -96,8 +97,7 @@ class Bench {
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
     run_together("decode with memory", session);
-    const TogetherRates writes = remember_together_rate(*engine_, options_.sessions, options_.repetitions);
-    add(fmt::format("remember, {} sessions", options_.sessions), "tok/s", writes.all, writes.one.median);
+    run_writers();
     if (options_.long_tokens > 0) run_long_write();
     if (!layout.has_long_term()) return;
     const QuestionSeconds question =
@@ -121,6 +121,7 @@ class Bench {
     const bool device = !engine_->device().is_cpu();
     engine_->runner().set_store_bytes(0);
     run_questions(full, device ? "store on the host" : "full memory");
+    report_memory();
     if (!device) return;
     const double seconds = seconds_of([&] {
       memory::bring_long_term(engine_->queue(), full.memory, std::numeric_limits<std::size_t>::max());
@@ -134,8 +135,9 @@ class Bench {
   }
 
   void run_questions(FullMemory& full, const char* where) {
-    for (const std::int64_t tokens : {options_.question_tokens, kLongQuestion})
+    for (const std::int64_t tokens : {options_.question_tokens, options_.long_question})
       for (const RecallRule rule : {RecallRule::per_layer, RecallRule::consensus}) {
+        if (tokens == 0) continue;
         const FirstToken found = first_token(*engine_, full, tokens, rule, options_.repetitions);
         const bool vote = rule == RecallRule::consensus;
         const std::string name = fmt::format("{} tokens, {}, {}", tokens, recall_rule_name(rule), where);
@@ -182,17 +184,36 @@ class Bench {
       one("…, its last 100,000", "tok/s", written.last_rate);
     }
     if (written.end.driver == 0) return;  // the processor
-    constexpr double kGiga = 1e9;
-    one("device memory half way", "GB", static_cast<double>(written.middle.allocated) / kGiga);
-    one("… at the end", "GB", static_cast<double>(written.end.allocated) / kGiga);
-    one("… by the driver", "GB", static_cast<double>(written.end.driver) / kGiga);
+    one("device memory half way", "GB", static_cast<double>(written.middle.allocated) / 1e9);
+    report_memory();
   }
 
   // Of all sessions added up, beside one of them by turns.
   void run_together(const char* name, const engine::Session& session) {
+    if (options_.sessions < 2) return;
     const TogetherRates rates =
         decode_together(session, options_.sessions, options_.decode_tokens, options_.repetitions);
     add(fmt::format("{}, {} sessions", name, options_.sessions), "tok/s", rates.all, rates.one.median);
+  }
+
+  void run_writers() {
+    if (options_.sessions < 2) return;
+    const TogetherRates writes = remember_together_rate(*engine_, options_.sessions, options_.repetitions);
+    add(fmt::format("remember, {} sessions", options_.sessions), "tok/s", writes.all, writes.one.median);
+  }
+
+  // Of the device, since the program began and now.
+  void report_memory() {
+    const kernels::MemoryUse use = engine_->queue().backend().memory_use();
+    if (use.driver == 0) return;  // the processor
+    const auto one = [&](const char* name, std::size_t size_bytes) {
+      const double gigabytes = static_cast<double>(size_bytes) / 1e9;
+      add(name, "GB", {gigabytes, gigabytes, gigabytes}, 0);
+    };
+    one("device memory", use.allocated);
+    one("… at most", use.most_allocated);
+    one("… kept for later", use.reserved - use.allocated);
+    one("… by the driver", use.driver);
   }
 
   static Spread in_milliseconds(const Spread& s) { return {1e3 * s.median, 1e3 * s.least, 1e3 * s.most}; }
@@ -206,8 +227,6 @@ class Bench {
     row["share_of_limit"] = limit > 0 ? Json(time ? limit / rate.median : rate.median / limit) : Json();
     results_.push_back(std::move(row));
   }
-
-  static constexpr std::int64_t kLongQuestion = 2048;
 
   const BenchOptions& options_;
   std::unique_ptr<engine::Engine> engine_;
@@ -289,10 +308,16 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(0, 100'000'000).description(""));
-  command->add_option("--sessions", options->sessions, "side by side, in one step of the engine")
+  command
+      ->add_option("--long-question", options->long_question,
+                   "tokens of a second question over the full memory, read at once; 0: none")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(2, 64).description(""));
+      ->check(CLI::Range(0, 100'000).description(""));
+  command->add_option("--sessions", options->sessions, "side by side, in one step of the engine; 1: none are")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64).description(""));
   size("--repetitions", options->repetitions, "of each measurement");
   add_json_option(*command, options->json);
   add_new_memory_options(*command, options->memory);

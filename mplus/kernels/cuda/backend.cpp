@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
 #include "mplus/kernels/cuda/check.h"
 #include "mplus/kernels/rope.h"
@@ -183,9 +184,30 @@ void CudaBackend::largest(Queue& queue, Tensor out, ConstTensor x) const {
   check_launch("looking for the largest");
 }
 
+namespace {
+
+void embed_from_host(Queue& queue, const Tensor& out, const Matrix& table,
+                     std::span<const std::int32_t> ids) {
+  CudaQueueState& state = state_of(queue);
+  const std::size_t row = row_bytes(DType::f32, table.cols);
+  const std::size_t most = std::max<std::size_t>(1, CudaQueueState::kSlotBytes / row);
+  for (std::size_t first = 0; first < ids.size(); first += most) {
+    const std::span<const std::int32_t> some = ids.subspan(first, std::min(most, ids.size() - first));
+    std::byte* staged = state.stage(some.size() * row);
+    queue.pool().run(std::ssize(some), [&](std::int64_t i, int) {
+      const auto at = static_cast<std::size_t>(i);
+      dequantise_row(reinterpret_cast<float*>(staged + at * row), table, some[at]);
+    });
+    state.send(floats(out) + static_cast<std::int64_t>(first) * table.cols, staged, some.size() * row);
+  }
+}
+
+}  // namespace
+
 void CudaBackend::embed(Queue& queue, Tensor out, const Matrix& table,
                         std::span<const std::int32_t> ids) const {
   if (ids.empty()) return;
+  if (table.device.is_cpu()) return embed_from_host(queue, out, table, ids);
   CudaQueueState& state = state_of(queue);
   void* there = state.scratch(Scratch::places, ids.size_bytes());
   state.upload(queue.pool(), there, ids.data(), ids.size_bytes());

@@ -67,7 +67,8 @@ DeviceMemory::DeviceMemory(int index) : index_(index) {
   }
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   check(cudaDeviceGetDefaultMemPool(&pool_, index), "asking for its memory");
-  std::uint64_t keep = UINT64_MAX;  // what was given back stays with the process, to be given out again
+  // What was given back stays with the process, to be given out again: within the limit, if there is one.
+  std::uint64_t keep = device_budget().limit() > 0 ? device_budget().limit() : UINT64_MAX;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "setting up its memory");
 }
 
@@ -115,10 +116,13 @@ MemoryUse DeviceMemory::memory_use() const {
   use();
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for its free memory");
-  std::uint64_t used = 0, most = 0;
+  std::uint64_t used = 0, most = 0, reserved = 0;
   check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "asking for its memory");
   check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &most), "asking for its memory");
-  return {static_cast<std::size_t>(used), static_cast<std::size_t>(most), total - free};
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved),
+        "asking for its memory");
+  return {static_cast<std::size_t>(used), static_cast<std::size_t>(most), static_cast<std::size_t>(reserved),
+          total - free};
 }
 
 const DeviceMemory& device_memory(int index) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/best_scores.h"
 #include "mplus/kernels/outgoing.h"
@@ -108,6 +109,8 @@ std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, co
   const std::int64_t n = stored_rows(memory, layer), K0 = memory.layout().K0;
   const bool asked = queries.T > 0 && (queries.retriever != nullptr || !queries.there.empty());
   if (queue.device().is_cpu() || n == 0 || K0 == 0 || !asked) return std::nullopt;
+  std::size_t spare = device_budget().spare();
+  if (!keys_fit(queue, memory, layer, spare)) return std::nullopt;
   const std::int64_t most = K0 + kMostEqual;
   const Buffer memory_of_scores = queue.backend().allocate(row_bytes(DType::f32, n));
   const Tensor scores = memory_of_scores.tensor(DType::f32, {n});

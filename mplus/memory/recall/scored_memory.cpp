@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "mplus/core/error.h"
+#include "mplus/core/memory_budget.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/chunk_sums.h"
 #include "mplus/kernels/outgoing.h"
@@ -35,6 +36,7 @@ class Scoring {
   // False: the device has no room.
   bool run() {
     make_room();
+    if (!fits()) return false;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       OnDevice& layer = layers_[l];
       if (!layer.asked) continue;
@@ -80,6 +82,21 @@ class Scoring {
   }
 
  private:
+  // All layers, or none: keys that the device had for nothing would take the place of others.
+  bool fits() const {
+    std::size_t spare = device_budget().spare();
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      if (!layers_[l].asked) continue;
+      const auto number = static_cast<std::int64_t>(l);
+      const std::size_t slots =
+          options_.short_term ? memory_.resident(number).room(queue_, memory_.layout()) : 0;
+      if (slots > spare) return false;
+      spare -= slots;
+      if (!keys_fit(queue_, memory_, number, spare)) return false;
+    }
+    return true;
+  }
+
   std::int64_t slots_of(std::int64_t layer) const {
     const RowsView rows = memory_.short_term(layer);
     return rows.slots ? memory_.layout().N : rows.n;

@@ -19,6 +19,18 @@ std::vector<ScorePiece> long_term_pieces(const Memory& memory, std::int64_t laye
   return pieces;
 }
 
+bool keys_fit(const kernels::Queue& queue, const Memory& memory, std::int64_t layer, std::size_t& spare) {
+  for (const SegmentUse& use : memory.long_term().segments()) {
+    const RowsView rows = use.rows(layer);
+    if (rows.n == 0) continue;
+    const std::size_t wanted = use.segment->resident_keys(layer).room(queue, key_rows(rows, memory.layout()),
+                                                                      use.segment->rows(layer).n);
+    if (wanted > spare) return false;
+    spare -= wanted;
+  }
+  return true;
+}
+
 std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                                      const Tensor& scores) {
   StoredKeys stored;

@@ -23,6 +23,8 @@ struct StoredKeys {
 std::int64_t stored_rows(const Memory& memory, std::int64_t layer);
 // A piece for each segment; their scores stand one after the other from `scores` on.
 std::vector<ScorePiece> long_term_pieces(const Memory& memory, std::int64_t layer, const float* scores);
+// Whether the device has these keys, or room to spare for them; what that takes is taken off `spare`.
+bool keys_fit(const kernels::Queue& queue, const Memory& memory, std::int64_t layer, std::size_t& spare);
 // `scores`: [stored_rows]. None: the device has no room.
 std::optional<StoredKeys> bring_keys(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                                      const Tensor& scores);
