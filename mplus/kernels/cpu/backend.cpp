@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "mplus/core/dequantise.h"
-#include "mplus/core/finite.h"
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/cpu/state.h"
@@ -76,7 +75,7 @@ class CpuBackend final : public Backend {
   void note_finite(Queue& queue, std::span<const Note> notes) const override {
     std::int32_t& note = static_cast<cpu::State&>(queue.state()).note;
     for (const auto& [x, number] : notes)
-      if (!all_finite({x.on_host<float>(), static_cast<std::size_t>(x.elements())}))
+      if (!cpu::all_finite(queue, x.on_host<float>(), x.elements()))
         note = note < 0 ? number : std::min(note, number);
   }
 
@@ -84,11 +83,8 @@ class CpuBackend final : public Backend {
     return std::exchange(static_cast<cpu::State&>(queue.state()).note, -1);
   }
 
-  void largest(Queue&, Tensor out, ConstTensor x) const override {
-    for (std::int64_t r = 0; r < x.size(0); ++r) {
-      const float* row = x.row(r).on_host<float>();
-      out.on_host<std::int64_t>()[r] = std::max_element(row, row + x.size(1)) - row;
-    }
+  void largest(Queue& queue, Tensor out, ConstTensor x) const override {
+    cpu::largest(queue, out.on_host<std::int64_t>(), x);
   }
 
   void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {

@@ -23,6 +23,8 @@ void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std
 void swiglu(Queue& queue, float* out, const float* gate, const float* up, std::int64_t n);
 void silu(Queue& queue, float* x, std::int64_t n);
 void add_row(Queue& queue, float* x, const float* row, std::int64_t T, std::int64_t d);
+bool all_finite(Queue& queue, const float* x, std::int64_t n);
+void largest(Queue& queue, std::int64_t* out, const ConstTensor& x);
 void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position);
 
 // Products of the same x[T, in]: it is rounded once, and the threads share all of them out as one list.
