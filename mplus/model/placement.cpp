@@ -12,6 +12,7 @@
 #include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
 #include "mplus/core/memory_budget.h"
+#include "mplus/core/pages.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/convert.h"
 #include "mplus/kernels/rows.h"
@@ -234,6 +235,7 @@ class Arranger {
       if (places.try_emplace(m->data, used).second) used += whole_places(size_of(*m));
     auto room = std::make_shared<Buffer>(queue_.backend().allocate(used));
     auto* begin = static_cast<std::byte*>(room->tensor(DType::i8, {static_cast<std::int64_t>(used)}).data);
+    make_pages_together(begin, used);
     std::map<const void*, Matrix> arranged;
     for (Matrix* m : found_) {
       const auto [place, is_new] = arranged.try_emplace(m->data);
@@ -246,6 +248,16 @@ class Arranger {
 
  private:
   std::size_t size_of(const Matrix& m) const { return queue_.backend().arranged_bytes(queue_.numerics(), m); }
+
+  // Where pages are made as they are written to, one thread waits for the other's.
+  void make_pages_together(std::byte* begin, std::size_t size_bytes) const {
+    constexpr std::size_t kPiece = std::size_t{8} << 20;
+    queue_.pool().run(static_cast<std::int64_t>((size_bytes + kPiece - 1) / kPiece),
+                      [&](std::int64_t piece, int) {
+                        const std::size_t at = static_cast<std::size_t>(piece) * kPiece;
+                        make_pages(begin + at, std::min(kPiece, size_bytes - at));
+                      });
+  }
 
   kernels::Queue& queue_;
   std::vector<Matrix*> found_;
