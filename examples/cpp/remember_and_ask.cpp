@@ -6,6 +6,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"
 
@@ -31,8 +32,8 @@ int run(const std::filesystem::path& text_file, const std::string& question,
     if (chunk.rows_recalled > 0)
       std::cout << "recalled: write " << chunk.chunk << ", vote " << chunk.vote << '\n';
 
-  session.save(memory_file);
-  mplus::engine::Session later = mplus::engine::Session::load(engine, memory_file);
+  mplus::engine::save_session_file(session, memory_file);
+  mplus::engine::Session later = mplus::engine::load_session_file(engine, memory_file);
   std::cout << "again:" << later.ask(question, how).text << '\n';
   return 0;
 }

@@ -127,7 +127,7 @@ MemoryLock::MemoryLock(const fs::path& file)
 
 engine::Session MemoryLock::open(engine::Engine& engine, std::uint64_t seed) const {
   std::error_code ignored;
-  if (fs::exists(file_, ignored)) return engine::Session::load(engine, file_);
+  if (fs::exists(file_, ignored)) return engine::load_session_file(engine, file_);
   return engine::Session(engine, seed);
 }
 
@@ -154,7 +154,7 @@ OpenMemory::OpenMemory(engine::Engine& engine, const MemoryOptions& memory, std:
     file_.emplace(memory.file);
     session_.emplace(file_->open(engine, seed));
   } else if (!memory.file.empty()) {
-    session_.emplace(engine::Session::load(engine, memory.file));
+    session_.emplace(engine::load_session_file(engine, memory.file));
   } else {
     session_.emplace(engine, seed);
   }
@@ -193,7 +193,7 @@ void OpenMemory::serve_words(engine::GenerateOptions& options) {
 }
 
 void OpenMemory::save() {
-  if (file_) session_->save(file_->file());
+  if (file_) engine::save_session_file(*session_, file_->file());
 }
 
 std::int64_t OpenMemory::disk_bytes() {

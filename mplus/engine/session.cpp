@@ -19,10 +19,21 @@ memory::Memory fresh_memory(Engine& engine, std::uint64_t seed) {
 
 }  // namespace
 
-Session::Session(Engine& engine, std::uint64_t seed, std::optional<RowFormat> long_term)
-    : engine_(&engine), memory_(fresh_memory(engine, seed)), rows_(engine.layout()) {
-  if (long_term) memory_.set_row_format(*long_term);
+SessionState::SessionState(Engine& engine, std::uint64_t seed, std::optional<RowFormat> long_term)
+    : memory(fresh_memory(engine, seed)), rows(engine.layout()) {
+  if (long_term) memory.set_row_format(*long_term);
 }
+
+Session::Session(Engine& engine, std::uint64_t seed, std::optional<RowFormat> long_term)
+    : Session(engine, SessionState(engine, seed, long_term)) {}
+
+Session::Session(Engine& engine, SessionState state)
+    : engine_(&engine),
+      memory_(std::move(state.memory)),
+      rows_(std::move(state.rows)),
+      window_(std::move(state.window)),
+      record_(std::move(state.record)),
+      turns_(state.turns) {}
 
 Session Session::without_memory(Engine& engine) {
   Session session(engine);

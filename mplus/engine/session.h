@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,7 +23,7 @@
 #include "mplus/engine/answer/answer.h"
 #include "mplus/engine/engine.h"
 #include "mplus/engine/event.h"
-#include "mplus/engine/files/session_file.h"
+#include "mplus/engine/record.h"
 #include "mplus/engine/run/steps.h"
 #include "mplus/memory/window.h"
 
@@ -86,10 +85,22 @@ struct Stopping {
   StopFlag flag = nullptr;  // looked at in every layer
 };
 
+// All that a session is, apart from the engine it runs on: what a file keeps of it (files/session_file.h).
+struct SessionState {
+  // As a new session has it. `long_term`: how rows are kept once they are dropped, if not as the engine says.
+  SessionState(Engine& engine, std::uint64_t seed, std::optional<RowFormat> long_term = {});
+
+  memory::Memory memory;
+  memory::WindowRows rows;          // of the window's first tokens, those read already
+  std::vector<WindowToken> window;  // text not in memory: the conversation, and documents too short to write
+  Record record;
+  std::int64_t turns = 0;
+};
+
 class Session {
  public:
-  // `long_term`: how rows are kept once they are dropped, if not as the engine's options say.
   explicit Session(Engine& engine, std::uint64_t seed = 0, std::optional<RowFormat> long_term = {});
+  Session(Engine& engine, SessionState state);
   // A window alone, as long as the model's context: nothing is written, and its rows are kept as they are
   // computed. A model with a memory reads with its adapter over an empty one. It is not saved.
   static Session without_memory(Engine& engine);
@@ -140,13 +151,6 @@ class Session {
   // again.
   void inject_drops(std::vector<memory::Drops> drops) { injected_drops_ = std::move(drops); }
 
-  // The whole state in one file; a later process gives the same next token. load() needs the same model.
-  void save(const std::filesystem::path& file, const FileExtras& extras = {}) const;
-  static Session load(Engine& engine, const std::filesystem::path& file);
-
-  // The state without long-term rows and texts: a store keeps those (session_file.h).
-  void save_state(const std::filesystem::path& file, const FileExtras& extras) const;
-  static Session load_state(Engine& engine, const io::Safetensors& file, StateParts parts);
   // The same long-term rows, kept elsewhere (memory::LongTermStore::replace).
   void replace_segments(std::size_t first, std::size_t count,
                         std::vector<memory::LongTermStore::Replacement> by) {
@@ -159,10 +163,11 @@ class Session {
   const std::vector<WindowToken>& window() const { return window_; }
   std::uint64_t seed() const { return memory_.seed(); }
   std::string numerics_id() const { return engine_->numerics_id(memory_.layout().long_term); }
+  const memory::WindowRows& window_rows() const { return rows_; }
   std::int64_t turns() const { return turns_; }
+  bool is_memoryless() const { return memoryless_; }  // made by without_memory()
 
  private:
-  friend class SessionFile;
   friend class Answering;
   friend class Generation;
   friend class Ingestion;
@@ -200,7 +205,6 @@ class Session {
   Session(const Session&) = default;
   void become(Session&& other);  // its state
 
-  void write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const;
   bool has_memory() const { return engine_->has_memory() && !memoryless_; }
   std::int64_t window_tokens() const;  // at most
   void require_memory(const char* what) const;
@@ -249,8 +253,8 @@ class Session {
 
   Engine* engine_;
   memory::Memory memory_;
-  memory::WindowRows rows_;          // of the window's first tokens, those read already
-  std::vector<WindowToken> window_;  // text not in memory: the conversation, and documents too short to write
+  memory::WindowRows rows_;
+  std::vector<WindowToken> window_;
   Record record_;
   std::int64_t turns_ = 0;
   struct {

@@ -4,6 +4,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/replay.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/stored_session.h"
@@ -159,8 +160,7 @@ void StoredSession::load_state(const StateRow& row) {
     }
     parts.sources.push_back(source);
   }
-  auto loaded =
-      std::make_unique<engine::Session>(engine::Session::load_state(*engine_, file, std::move(parts)));
+  auto loaded = std::make_unique<engine::Session>(engine::load_state_file(*engine_, file, std::move(parts)));
   if (loaded->seed() != info_.settings.seed || loaded->memory().updates() != row.updates)
     fail(ErrorCode::corrupt, "{}: seed {} and {} updates expected, {} and {} found", path.string(),
          info_.settings.seed, row.updates, loaded->seed(), loaded->memory().updates());

@@ -7,6 +7,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/stored_session.h"
 
@@ -127,8 +128,8 @@ StoredSession::NewState StoredSession::write_state_files(const io::StringMap& mo
                          {"sources", std::to_string(source_ids_.size())},
                          {"segments", segment_list(rows)}};
   metadata.insert(more_metadata.begin(), more_metadata.end());
-  session_->save_state(store_->state_path(fresh.file),
-                       {.metadata = std::move(metadata), .integers = {{"source_ids", source_ids_}}});
+  save_state_file(*session_, store_->state_path(fresh.file),
+                  {.metadata = std::move(metadata), .integers = {{"source_ids", source_ids_}}});
   fresh.size = static_cast<std::int64_t>(std::filesystem::file_size(store_->state_path(fresh.file)));
   fresh.header = header_checksum(store_->state_path(fresh.file));
   return fresh;

@@ -151,7 +151,7 @@ void import_session(Store& store, engine::Engine& engine, const std::filesystem:
   check_name(name);
   const io::Safetensors file = io::Safetensors::open(path);
   engine::verify_session_file(file);
-  auto loaded = std::make_unique<engine::Session>(engine::Session::load(engine, path));
+  auto loaded = std::make_unique<engine::Session>(engine::load_session_file(engine, path));
   const bool with_journal = file.find("journal") != nullptr;
   ImportedJournal imported = with_journal ? read_imported_journal(file, *loaded) : ImportedJournal{};
   // No events lead to what came without a journal, here or before it was exported.

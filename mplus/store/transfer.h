@@ -16,7 +16,7 @@ class SessionExport {
  public:
   // `with_journal`: also the events, so that it can be undone, forgotten from and rebuilt elsewhere.
   SessionExport(const StoredSession& session, bool with_journal);
-  void write(const std::filesystem::path& file) const { session_.save(file, extras_); }
+  void write(const std::filesystem::path& file) const { save_session_file(session_, file, extras_); }
 
  private:
   engine::Session session_;

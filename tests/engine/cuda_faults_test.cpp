@@ -7,6 +7,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/memory_budget.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/model/device_room.h"
 #include "mplus/model/placement.h"
@@ -101,8 +102,8 @@ TEST_F(CudaFaults, ASessionGoesFromOneToTheOther) {
   for (const auto& [from, to] : {std::pair(&gpu, &cpu), std::pair(&cpu, &gpu)}) {
     Session written(*from, 3);
     written.remember_ids(random_ids(6000, 1), "text");
-    written.save(folder / "memory.safetensors");
-    Session opened = Session::load(*to, folder / "memory.safetensors");
+    save_session_file(written, folder / "memory.safetensors");
+    Session opened = load_session_file(*to, folder / "memory.safetensors");
     expect_same_memory(opened.memory(), written.memory());
     EXPECT_FALSE(next_tokens(opened).empty());
     opened.remember_ids(random_ids(2000, 2), "text");

@@ -9,6 +9,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/replay.h"
 #include "mplus/engine/session.h"
@@ -305,11 +306,11 @@ TEST_F(DefaultModel, AConversationGoesOnInALaterProcess) {
   options.sampling = {.temperature = 0.7f, .seed = 1};
   straight.remember(kFacts, "facts.txt");
   straight.say("Hello, who are you?", options);
-  straight.save(path);
+  save_session_file(straight, path);
   EngineOptions fresh;
   fresh.files = locate_model("", "");
   Engine later(fresh);
-  Session again = Session::load(later, path);
+  Session again = load_session_file(later, path);
   EXPECT_EQ(again.turns(), 1);
   const Answer a = straight.say("Tell me something about the sea.", options);
   const Answer b = again.say("Tell me something about the sea.", options);

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/generation.h"
 #include "mplus/engine/ingestion.h"
 #include "tests/engine/text_engine.h"
@@ -154,7 +155,7 @@ TEST(Runner, ConversationsSideBySideAnswerAsAlone) {
     EXPECT_EQ(mixed.answers[s], alone.answers) << "session " << s;
     const std::filesystem::path file = folder.path() / "mixed.safetensors";
     std::ofstream(file, std::ios::binary) << mixed.states[s];
-    const Session loaded = Session::load(engine, file);
+    const Session loaded = load_session_file(engine, file);
     expect_same_memory(loaded.memory(), alone.session.memory());
     ASSERT_EQ(loaded.window().size(), alone.session.window().size());
     EXPECT_EQ(loaded.turns(), alone.session.turns());

@@ -31,7 +31,7 @@ class SessionFileTest : public ::testing::Test {
 
   ErrorCode load_code(Engine& engine) {
     try {
-      Session::load(engine, path_);
+      load_session_file(engine, path_);
     } catch (const Error& e) {
       return e.code();
     }
@@ -39,7 +39,7 @@ class SessionFileTest : public ::testing::Test {
     return {};
   }
   int session_file_version(const Session& session) {
-    session.save(path_);
+    save_session_file(session, path_);
     return session_file_info(io::Safetensors::open(path_)).version;
   }
   void overwrite(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
@@ -65,8 +65,8 @@ TEST_F(SessionFileTest, SaveAndLoadAtAnyPointChangesNothing) {
       for (unsigned step = 0; step < std::size(sizes); ++step) {
         straight.remember_ids(random_ids(sizes[step], step), "text");
         interrupted.remember_ids(random_ids(sizes[step], step), "text");
-        interrupted.save(path_);
-        interrupted = Session::load(*e, path_);
+        save_session_file(interrupted, path_);
+        interrupted = load_session_file(*e, path_);
         ASSERT_EQ(next_tokens(straight), next_tokens(interrupted)) << "step " << step;
       }
       for (std::int64_t l = 0; l < 4; ++l) {
@@ -94,7 +94,7 @@ TEST_F(SessionFileTest, PlainAndSmallRowsInOneFile) {
   const SessionFileInfo info = session_file_info(io::Safetensors::open(path_));
   EXPECT_EQ(info.type, (MemoryType{DType::bf16, RowFormat::int8}));
   EXPECT_EQ(info.long_term, (std::vector{RowFormat::plain, RowFormat::int8}));
-  Session again = Session::load(engine, path_);  // whatever the engine's own sessions do
+  Session again = load_session_file(engine, path_);  // whatever the engine's own sessions do
   EXPECT_EQ(next_tokens(again), next_tokens(session));
   again.remember_ids(random_ids(2000, 2), "more");
   session.remember_ids(random_ids(2000, 2), "more");
@@ -118,7 +118,7 @@ TEST_F(SessionFileTest, RowsOfOddWidthsAreReadAgain) {
     ASSERT_EQ(engine.layout().key_bytes(), 4u);
     Session session(engine, 3);
     session.remember_ids(random_ids(100, 1, 256), "text");
-    session.save(path_);
+    save_session_file(session, path_);
     const auto file = io::Safetensors::open(path_);
     const bool between = std::any_of(file.tensors().begin(), file.tensors().end(), [](const auto& entry) {
       return entry.second.dtype == DType::bf16 &&
@@ -126,7 +126,7 @@ TEST_F(SessionFileTest, RowsOfOddWidthsAreReadAgain) {
     });
     EXPECT_EQ(between, capacity % 2 == 1);
     verify_session_file(file);
-    Session again = Session::load(engine, path_);
+    Session again = load_session_file(engine, path_);
     for (const std::int64_t l : {1, 2}) {
       EXPECT_TRUE(
           memory::same_rows(engine.layout(), session.memory().short_term(l), again.memory().short_term(l)));
@@ -143,7 +143,7 @@ TEST_F(SessionFileTest, InfoIsReadableWithoutAModel) {
   Engine engine(tiny_options());
   Session session(engine, 77);
   session.remember_ids(random_ids(1100, 1), "notes");
-  session.save(path_);
+  save_session_file(session, path_);
   const SessionFileInfo info = session_file_info(io::Safetensors::open(path_));
   EXPECT_EQ(info.seed, 77u);
   EXPECT_EQ(info.updates, session.memory().updates());
@@ -154,7 +154,7 @@ TEST_F(SessionFileTest, InfoIsReadableWithoutAModel) {
 
 TEST_F(SessionFileTest, WrongModelIsRefused) {
   Engine engine(tiny_options());
-  Session(engine).save(path_);
+  save_session_file(Session(engine), path_);
   EngineOptions other = tiny_options();
   other.files.model = MPLUS_TEST_DATA "/golden/mplus_sequence/model";
   Engine another(other);
@@ -173,7 +173,7 @@ TEST_F(SessionFileTest, WrongModelIsRefused) {
 
 TEST_F(SessionFileTest, NewerAndForeignFilesAreRefused) {
   Engine engine(tiny_options());
-  Session(engine).save(path_);
+  save_session_file(Session(engine), path_);
   const auto file = io::Safetensors::open(path_);
   std::vector<io::TensorData> tensors;
   for (const auto& [name, t] : file.tensors()) tensors.push_back({name, t.dtype, t.shape, t.bytes});
@@ -194,7 +194,7 @@ TEST_F(SessionFileTest, TruncatedFilesAreRefused) {
   Engine engine(tiny_options());
   Session session(engine);
   session.remember_ids(random_ids(30, 1), "text");
-  session.save(path_);
+  save_session_file(session, path_);
   const std::string whole = read_text_file(path_);
   for (std::size_t n = 0; n < whole.size(); n += 1 + whole.size() / 97) {
     overwrite(whole.substr(0, n));
@@ -206,7 +206,7 @@ TEST_F(SessionFileTest, ChangedBytesAreNoticed) {
   Engine engine(tiny_options());
   Session session(engine);
   session.remember_ids(random_ids(30, 1), "text");
-  session.save(path_);
+  save_session_file(session, path_);
   const std::string whole = read_text_file(path_);
   int refused = 0, tried = 0;
   for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 211) {
@@ -216,7 +216,7 @@ TEST_F(SessionFileTest, ChangedBytesAreNoticed) {
     ++tried;
     try {
       verify_session_file(io::Safetensors::open(path_));
-      Session::load(engine, path_);
+      load_session_file(engine, path_);
     } catch (const Error& e) {
       EXPECT_TRUE(e.code() == ErrorCode::corrupt || e.code() == ErrorCode::model_mismatch ||
                   e.code() == ErrorCode::not_found || e.code() == ErrorCode::unsupported)
@@ -233,7 +233,7 @@ TEST_F(SessionFileTest, LiesWithGoodChecksumsAreRefused) {
   Session session(engine);
   session.remember_ids(random_ids(30, 1), "text");
   session.remember_ids(random_ids(3, 2), "waits");
-  session.save(path_);
+  save_session_file(session, path_);
   const auto file = io::Safetensors::open(path_);
   const auto with = [&](const std::string& tensor, std::size_t place, std::int64_t value) {
     std::vector<io::TensorData> tensors;
@@ -251,7 +251,7 @@ TEST_F(SessionFileTest, LiesWithGoodChecksumsAreRefused) {
     const fs::path lying = folder_ / "lying.safetensors";
     io::write_safetensors(lying, tensors, metadata);
     try {
-      Session::load(engine, lying);
+      load_session_file(engine, lying);
       ADD_FAILURE() << tensor << " place " << place << " value " << value;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::corrupt) << e.what();
@@ -278,9 +278,9 @@ TEST_F(SessionFileTest, LiesWithGoodChecksumsAreRefused) {
 TEST_F(SessionFileTest, FailedSaveKeepsTheOldFile) {
   Engine engine(tiny_options());
   Session session(engine);
-  session.save(path_);
+  save_session_file(session, path_);
   const std::string before = read_text_file(path_);
-  EXPECT_THROW(session.save(folder_ / "no_such_folder" / "m.safetensors"), Error);
+  EXPECT_THROW(save_session_file(session, folder_ / "no_such_folder" / "m.safetensors"), Error);
   EXPECT_EQ(read_text_file(path_), before);
 }
 
@@ -291,8 +291,8 @@ TEST_F(SessionFileTest, HiddenStatesAreAnOption) {
   Engine engine(options);
   Session session(engine);
   session.remember_ids(random_ids(600, 1), "text");
-  session.save(path_);
-  const Session back = Session::load(engine, path_);
+  save_session_file(session, path_);
+  const Session back = load_session_file(engine, path_);
   const auto x = session.memory().short_term(2), y = back.memory().short_term(2);
   ASSERT_NE(y.hidden, nullptr);
   EXPECT_TRUE(memory::same_rows(engine.layout(), x, y));

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/replay.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/memory/same_rows.h"
@@ -236,7 +237,8 @@ TEST(Session, StateFilesLeaveLongTermRowsAndTextsToTheirStore) {
   session.remember_ids(random_ids(3000, 1), "text");
   const auto folder = std::filesystem::temp_directory_path();
   const auto file = folder / fmt::format("mplus_state_{}.safetensors", ::getpid());
-  session.save_state(file, {.metadata = {{"sources", "1"}, {"mine", "yes"}}, .integers = {{"x", {1, 2}}}});
+  save_state_file(session, file,
+                  {.metadata = {{"sources", "1"}, {"mine", "yes"}}, .integers = {{"x", {1, 2}}}});
   const io::Safetensors opened = io::Safetensors::open(file);
   EXPECT_EQ(opened.metadata().at("mine"), "yes");
   EXPECT_EQ(read_integers(opened, "x"), (std::vector<std::int64_t>{1, 2}));
@@ -246,13 +248,13 @@ TEST(Session, StateFilesLeaveLongTermRowsAndTextsToTheirStore) {
   parts.sources.push_back(std::make_shared<const Source>(session.record().source(0)));
   for (const memory::SegmentUse& use : session.memory().long_term().segments())
     parts.segments.push_back({use.segment, use.used});
-  Session loaded = Session::load_state(engine, opened, std::move(parts));
+  Session loaded = load_state_file(engine, opened, std::move(parts));
   expect_same_slots(session.memory(), loaded.memory());
   EXPECT_EQ(next_tokens(session), next_tokens(loaded));
   session.remember_ids(random_ids(3000, 2), "more");
   loaded.remember_ids(random_ids(3000, 2), "more");
   EXPECT_EQ(next_tokens(session), next_tokens(loaded));
-  EXPECT_THROW(Session::load(engine, file), Error) << "a state is no memory file";
+  EXPECT_THROW(load_session_file(engine, file), Error) << "a state is no memory file";
   std::filesystem::remove(file);
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "mplus/engine/files/session_file.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/io/tokenizer/tokenizer_fixtures.h"
 
@@ -50,7 +51,7 @@ inline EngineOptions text_options(const TemporaryFolder& folder) {
 inline std::string state_of(const Session& session) {
   static const TemporaryFolder kFolder;
   const std::filesystem::path file = kFolder.path() / "session.safetensors";
-  session.save(file);
+  save_session_file(session, file);
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }

@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "mplus/engine/files/session_file.h"
 #include "mplus/store/import_journal.h"
 #include "mplus/store/transfer.h"
 #include "mplus/store/verify.h"
@@ -15,7 +16,7 @@ using io::test::scratch;
 
 const engine::Session& memory() {
   static const engine::Session session =
-      engine::Session::load(engine::test::tiny_engine(), seed_folder() / "memory/exported");
+      engine::load_session_file(engine::test::tiny_engine(), seed_folder() / "memory/exported");
   return session;
 }
 
@@ -49,8 +50,9 @@ bool readable(const Input& input) {
 // The memory of the seeds with another journal.
 std::filesystem::path archive(const Input& input) {
   std::filesystem::path path = scratch().folder() / "archive.safetensors";
-  memory().save(path, {.integers = {{"source_ids", input.places}},
-                       .bytes = {{"journal", input.journal}, {"journal.texts", input.texts}}});
+  save_session_file(memory(), path,
+                    {.integers = {{"source_ids", input.places}},
+                     .bytes = {{"journal", input.journal}, {"journal.texts", input.texts}}});
   return path;
 }
 

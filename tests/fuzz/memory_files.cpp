@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/hash.h"
 #include "tests/fuzz/accept.h"
 #include "tests/fuzz/scratch.h"
@@ -44,8 +45,8 @@ std::filesystem::path write_with_checksums(const std::string& name, std::span<co
 void use(Session session) {
   Engine& engine = session.engine();
   const auto path = scratch().folder() / "again.safetensors";
-  session.save(path);
-  Session again = Session::load(engine, path);
+  save_session_file(session, path);
+  Session again = load_session_file(engine, path);
   GenerateOptions options;
   options.max_tokens = 2;
   options.why = true;

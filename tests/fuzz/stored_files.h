@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/store/segment_file.h"
 #include "tests/fuzz/memory_files.h"
@@ -36,7 +37,7 @@ inline engine::Session load_state(const std::filesystem::path& state, const std:
   for (const std::int64_t id : engine::read_integers(file, "source_ids"))
     parts.sources.push_back(std::make_shared<const engine::Source>(
         engine::Source{fmt::format("source {}", id), engine::Speaker::document, std::string(64, 'x')}));
-  return engine::Session::load_state(engine, file, std::move(parts));
+  return engine::load_state_file(engine, file, std::move(parts));
 }
 
 }  // namespace mplus::store::test

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/core/file.h"
+#include "mplus/engine/files/session_file.h"
 #include "tests/fuzz/stored_files.h"
 
 namespace mplus::store {
@@ -15,7 +16,7 @@ std::filesystem::path signed_seed(const std::filesystem::path& seed) {
 TEST(StoreFuzzSeeds, AreSound) {
   engine::Engine& engine = engine::test::tiny_engine();
   for (const char* seed : {"memory/plain", "memory/exported"}) {
-    const engine::Session session = engine::Session::load(engine, signed_seed(seed));
+    const engine::Session session = engine::load_session_file(engine, signed_seed(seed));
     EXPECT_GT(session.memory().updates(), 0) << seed;
     EXPECT_GT(session.record().sources(), 0) << seed;
     engine::test::use(session.fork());

@@ -31,10 +31,10 @@ class ImportJournalTest : public TextStoreTest {
   // The same file with another journal.
   void write(const std::filesystem::path& to, const std::string& journal) {
     const io::Safetensors file = io::Safetensors::open(file_);
-    engine::Session::load(bytes_, file_)
-        .save(to, {.integers = {{"source_ids", engine::read_integers(file, "source_ids")}},
-                   .bytes = {{"journal", journal},
-                             {"journal.texts", engine::read_bytes(file, "journal.texts")}}});
+    save_session_file(
+        engine::load_session_file(bytes_, file_), to,
+        {.integers = {{"source_ids", engine::read_integers(file, "source_ids")}},
+         .bytes = {{"journal", journal}, {"journal.texts", engine::read_bytes(file, "journal.texts")}}});
   }
   Json journal() { return Json::parse(engine::read_bytes(io::Safetensors::open(file_), "journal")); }
 

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/births.h"
 #include "mplus/store/transfer.h"
@@ -133,10 +134,10 @@ TEST_F(SmallRowsTest, FilesCarryThem) {
 TEST_F(SmallRowsTest, AConvertedFileIsTheMemoryThatWasBegunSo) {
   engine::Session plain(engine_, 5);
   plain.remember_ids(random_ids(5000, 1), "text");
-  plain.save(folder_ / "plain");
+  save_session_file(plain, folder_ / "plain");
   for (const RowFormat format : {RowFormat::int8, RowFormat::int4}) {
     engine::convert_session_file(folder_ / "plain", folder_ / "small", {.long_term = format});
-    engine::Session small = engine::Session::load(engine_, folder_ / "small");
+    engine::Session small = engine::load_session_file(engine_, folder_ / "small");
     engine::Session wanted(engine_, 5, format);
     wanted.remember_ids(random_ids(5000, 1), "text");
     ASSERT_EQ(small.memory().layout().long_term, format);

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/store/verify.h"
 #include "tests/store/stored_fixture.h"
 
@@ -55,7 +56,7 @@ TEST_F(TransferTest, WithoutAJournalItIsWhatItIs) {
   engine::Session plain(engine_, 3);
   plain.remember_ids(random_ids(9000, 1), "first");
   plain.remember_ids(random_ids(2000, 2), "second");
-  plain.save(file);
+  save_session_file(plain, file);
   import_session(store, engine_, file, "copy");
   StoredSession copy(store, engine_, "copy", Access::write);
   expect_same_session(copy.session(), plain);
@@ -118,7 +119,7 @@ TEST_F(TransferTest, VerifySaysWhatIsLost) {
                          {.warn = [&](const std::string& w) { warnings.push_back(w); }});
   EXPECT_FALSE(warnings.empty());
   export_session(salvaged, folder_ / "salvaged.safetensors", true);
-  engine::Session::load(engine_, folder_ / "salvaged.safetensors");
+  engine::load_session_file(engine_, folder_ / "salvaged.safetensors");
 }
 
 TEST_F(TransferTest, ACorruptedPageIsReported) {

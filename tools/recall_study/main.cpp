@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "mplus/core/error.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"
 #include "mplus/eval/metric/answer_score.h"
@@ -185,7 +186,7 @@ class Study {
       }
     });
     std::vector<engine::Session> others;
-    for (const std::string& file : options_.more) others.push_back(engine::Session::load(engine_, file));
+    for (const std::string& file : options_.more) others.push_back(engine::load_session_file(engine_, file));
     std::vector<const memory::Memory*> real{&session_.memory()};
     for (const engine::Session& other : others) real.push_back(&other.memory());
     compare_searches(engine_, real, questions, options_.searches, options_.seed);
@@ -279,13 +280,13 @@ int run(const Options& options) {
       make_stream(engine, files, options.chunks, options.questions, options.seed);
   const bool kept = !options.keep.empty() && std::filesystem::exists(options.keep);
   engine::Session session =
-      kept ? engine::Session::load(engine, options.keep) : engine::Session(engine, options.seed);
+      kept ? engine::load_session_file(engine, options.keep) : engine::Session(engine, options.seed);
   if (kept && session.memory().updates() != std::ssize(stream))
     fail(ErrorCode::model_mismatch, "{}: {} writes expected, found {}", options.keep, stream.size(),
          session.memory().updates());
   Study study(options, engine, session, outcomes);
   study.write(stream, kept);
-  if (!kept && !options.keep.empty()) session.save(options.keep);
+  if (!kept && !options.keep.empty()) save_session_file(session, options.keep);
   if (!options.searches.sizes.empty()) {
     study.search(stream);
     return 0;

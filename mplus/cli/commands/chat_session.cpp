@@ -16,6 +16,7 @@
 #include "mplus/cli/user_file.h"
 #include "mplus/core/error.h"
 #include "mplus/core/text.h"
+#include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/store_folder.h"
@@ -252,7 +253,7 @@ void ChatSession::save_copy(const std::string& file) {
   const std::string name(trim(force ? file.substr(0, file.size() - kForce.size()) : file));
   const MemoryLock lock(name);
   UserFile copy(name, force);
-  memory_->session().save(copy.path());
+  engine::save_session_file(memory_->session(), copy.path());
   copy.commit();
   print(fmt::format("saved to {}\n", printable(name)));
 }

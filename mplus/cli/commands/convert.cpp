@@ -77,7 +77,7 @@ Outcome to_published(const ConvertOptions& options) {
   const MemoryOptions memory = whole_memory(options);
   const auto engine = open_engine(model_of(options), memory, false);
   const engine::Session session =
-      memory.file.empty() ? engine::Session(*engine) : engine::Session::load(*engine, memory.file);
+      memory.file.empty() ? engine::Session(*engine) : engine::load_session_file(*engine, memory.file);
   const bool with_memory = !options.memory.empty() || engine->weights().initial_memory.has_value();
   model::save_published(engine->weights(), with_memory ? &session.memory() : nullptr, options.target,
                         dtype_of(options.dtype));
@@ -104,7 +104,7 @@ void save_initial_memory(const ConvertOptions& options, const model::ModelFiles&
     return;
   }
   const fs::path file = fs::path(options.target) / "memory.safetensors";
-  engine::Session(*engine).save(file);
+  engine::save_session_file(engine::Session(*engine), file);
   outcome.emplace_back("memory", file.string());
 }
 

@@ -1,7 +1,8 @@
-// A session in one safetensors file: memory, window, texts and counters (docs/formats.md, "Memory file"). A
-// state file is the same without long-term rows and texts, which a store keeps once for many states. Python's
-// safetensors opens both. Every tensor has a checksum in the metadata; long-term rows stay in the mapped file
-// and are verified by verify_session_file(), everything else when it is loaded.
+// A session in one safetensors file: memory, window, texts and counters (docs/formats.md, "Memory file"); a
+// later process that loads it gives the same next token. A state file is the same without long-term rows and
+// texts, which a store keeps once for many states. Python's safetensors opens both. Every tensor has a
+// checksum in the metadata; long-term rows stay in the mapped file and are verified by verify_session_file(),
+// everything else when it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "mplus/engine/record.h"
+#include "mplus/engine/session.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/memory/long_term.h"
 
@@ -35,6 +36,13 @@ struct StateParts {
   std::vector<memory::LongTermStore::Replacement> segments;
   std::vector<std::shared_ptr<const Source>> sources;
 };
+
+void save_session_file(const Session& session, const std::filesystem::path& path,
+                       const FileExtras& extras = {});
+void save_state_file(const Session& session, const std::filesystem::path& path, const FileExtras& extras);
+// Of a file nobody vouches for; the engine's model must be the one it was made with.
+Session load_session_file(Engine& engine, const std::filesystem::path& path);
+Session load_state_file(Engine& engine, const io::Safetensors& file, StateParts parts);
 
 // What stands in the metadata, readable without a model.
 struct SessionFileInfo {

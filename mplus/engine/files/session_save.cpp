@@ -5,7 +5,6 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/files/metadata_checksum.h"
 #include "mplus/engine/files/session_file.h"
-#include "mplus/engine/session.h"
 #include "mplus/io/text/hash.h"
 
 namespace mplus::engine {
@@ -211,28 +210,25 @@ void add_updates(Tensors& tensors, const Record& record) {
   tensors.add("update.ends", DType::i64, {record.updates()}, std::move(ends));
 }
 
-}  // namespace
-
-std::string long_term_prefix(std::int64_t layer, std::size_t run) {
-  return run == 0 ? fmt::format("long_term.{}.", layer) : fmt::format("long_term.{}.{}.", layer, run);
-}
-
-void Session::write_file(const std::filesystem::path& file, bool whole, const FileExtras& extras) const {
-  if (memoryless_) fail(ErrorCode::invalid_argument, "save: this session was made without a memory");
-  const memory::Layout& layout = memory_.layout();
+void write_file(const Session& session, const std::filesystem::path& path, bool whole,
+                const FileExtras& extras) {
+  if (session.is_memoryless())
+    fail(ErrorCode::invalid_argument, "save: this session was made without a memory");
+  const memory::Memory& memory = session.memory();
+  const memory::Layout& layout = memory.layout();
   Tensors tensors;
-  const std::vector<RowFormat> runs = whole ? runs_of(memory_) : std::vector{layout.long_term};
+  const std::vector<RowFormat> runs = whole ? runs_of(memory) : std::vector{layout.long_term};
   const bool small =
       std::any_of(runs.begin(), runs.end(), [](RowFormat f) { return f != RowFormat::plain; }) ||
       layout.long_term != RowFormat::plain;
-  add_short_term(tensors, memory_);
-  add_window(tensors, window_, rows_, layout);
-  add_updates(tensors, record_);
+  add_short_term(tensors, memory);
+  add_window(tensors, session.window(), session.window_rows(), layout);
+  add_updates(tensors, session.record());
   if (whole) {
-    add_long_term(tensors, memory_, runs);
-    add_sources(tensors, record_);
+    add_long_term(tensors, memory, runs);
+    add_sources(tensors, session.record());
   } else {
-    add_expiry(tensors, memory_);
+    add_expiry(tensors, memory);
   }
   for (const auto& [name, values] : extras.integers)
     tensors.add(name, DType::i64, {static_cast<std::int64_t>(values.size())},
@@ -241,29 +237,35 @@ void Session::write_file(const std::filesystem::path& file, bool whole, const Fi
     tensors.add(name, DType::u8, {static_cast<std::int64_t>(bytes.size())}, std::as_bytes(std::span(bytes)));
   io::StringMap metadata{{"format", whole ? kSessionFormat : kStateFormat},
                          {"version", std::to_string(small ? kSmallRowsFormatVersion : kSessionFormatVersion)},
-                         {"shape_id", engine_->shape_id()},
-                         {"weights_id", engine_->weights_id()},
-                         {"numerics_id", numerics_id()},
+                         {"shape_id", session.engine().shape_id()},
+                         {"weights_id", session.engine().weights_id()},
+                         {"numerics_id", session.numerics_id()},
                          {"dtype", memory_type_name(layout.type())},
                          {"hidden_states", layout.keep_hidden ? "kept" : "dropped"},
                          {"layers", std::to_string(layout.layers)},
                          {"K", std::to_string(layout.K)},
                          {"N", std::to_string(layout.N)},
                          {"M", layout.M == memory::kUnlimited ? "unlimited" : std::to_string(layout.M)},
-                         {"seed", std::to_string(memory_.seed())},
-                         {"updates", std::to_string(memory_.updates())},
-                         {"turns", std::to_string(turns_)}};
+                         {"seed", std::to_string(session.seed())},
+                         {"updates", std::to_string(memory.updates())},
+                         {"turns", std::to_string(session.turns())}};
   if (small) metadata["long_term"] = run_names(runs);
   metadata.insert(extras.metadata.begin(), extras.metadata.end());
-  tensors.write(file, std::move(metadata));
+  tensors.write(path, std::move(metadata));
 }
 
-void Session::save(const std::filesystem::path& file, const FileExtras& extras) const {
-  write_file(file, true, extras);
+}  // namespace
+
+std::string long_term_prefix(std::int64_t layer, std::size_t run) {
+  return run == 0 ? fmt::format("long_term.{}.", layer) : fmt::format("long_term.{}.{}.", layer, run);
 }
 
-void Session::save_state(const std::filesystem::path& file, const FileExtras& extras) const {
-  write_file(file, false, extras);
+void save_session_file(const Session& session, const std::filesystem::path& path, const FileExtras& extras) {
+  write_file(session, path, true, extras);
+}
+
+void save_state_file(const Session& session, const std::filesystem::path& path, const FileExtras& extras) {
+  write_file(session, path, false, extras);
 }
 
 }  // namespace mplus::engine
