@@ -10,7 +10,8 @@ void replay(Session& session, const Event& event, bool as_recalled, const EventS
   run_alone(session.engine().runner(), steps);
 }
 
-Steps<> replay_steps(Session& session, const Event& event, bool as_recalled, const EventSink& told) {
+Steps<> replay_steps(Session& session, const Event& event, bool as_recalled, const EventSink& told,
+                     std::function<void()> behind_step) {
   if (const auto* text = std::get_if<TextTaken>(&event)) {
     if (text->speaker == Speaker::system) {
       session.set_system_message(text->text, told);
@@ -27,7 +28,10 @@ Steps<> replay_steps(Session& session, const Event& event, bool as_recalled, con
           return written.back().token_end < text->token_end;
         },
         {}, told);
-    co_await work_of(ingestion);
+    for (bool more = true; more;) {
+      more = co_await next_step(ingestion);
+      if (behind_step) behind_step();
+    }
   } else if (const auto* replayed = std::get_if<TurnTaken>(&event)) {
     GenerateOptions options;
     std::optional<RecallRule>& rule = options.recall.rule;

@@ -1,6 +1,7 @@
 // Opening a session: the newest sound state, then the events behind it.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
@@ -269,9 +270,17 @@ engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how)
         event.byte_end = now.byte_end;
         event.complete = now.complete;
       }
-      if (!rebuild_ || now.complete || now.token_end >= stopped_at) return;
+      if (!rebuild_) return;
+      rebuild_->inside = !now.complete && now.token_end < stopped_at;
+      if (!rebuild_->inside) return;
       note_sources({source.id});
-      pass_through(event.number, now.token_end);
+      position_ = event.number;
+      position_token_ = now.token_end;
+    };
+  std::function<void()> behind_step;
+  if (rebuild_)
+    behind_step = [this] {
+      if (std::exchange(rebuild_->inside, false)) keep_when_due();
     };
   engine::TextTaken text{.source = source.name,
                          .speaker = source.speaker,
@@ -285,7 +294,7 @@ engine::Steps<> StoredSession::replay_text(StoredEvent event, const Replay& how)
   // Where chunks became longer, the first part of a document may have reached its end.
   const bool nothing_left = text.token_begin > 0 && text.token_begin == text.token_end;
   const engine::Event taken = text;
-  if (!nothing_left) co_await engine::replay_steps(*session_, taken, true, note);
+  if (!nothing_left) co_await engine::replay_steps(*session_, taken, true, note, behind_step);
   if (anew) renewed_.push_back(event);
   note_sources({source.id});
 }

@@ -109,13 +109,6 @@ void StoredSession::pass(const StoredEvent& event) {
   keep_when_due();
 }
 
-// In the middle of a document.
-void StoredSession::pass_through(std::int64_t event, std::int64_t token_end) {
-  position_ = event;
-  position_token_ = token_end;
-  keep_when_due();
-}
-
 void StoredSession::keep_when_due() {
   const std::int64_t writes = session_->memory().updates();
   const std::int64_t since = writes - state_updates_ + turns_since_state_;

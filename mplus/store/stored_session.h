@@ -166,7 +166,6 @@ class StoredSession {
   Found load_rebuild();
   void take_passed();
   void pass(const StoredEvent& event);
-  void pass_through(std::int64_t event, std::int64_t token_end);
   void keep_when_due();
   void keep_rebuild();
   engine::Steps<std::int64_t> flush_once();
@@ -279,6 +278,7 @@ class StoredSession {
     std::int64_t id = 0;                   // of that session; 0: nothing is kept yet
     std::int64_t taken = -1;               // the last event that it has read to its end
     std::vector<StoredEvent> passed = {};  // events since it was kept, as they are to be
+    bool inside = false;  // a document, of which more was told in this step: what is due is kept behind it
   };
 
   std::vector<std::int64_t> sources_named(const std::string& source) const;
