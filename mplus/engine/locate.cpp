@@ -4,10 +4,6 @@
 
 #include "mplus/core/error.h"
 
-#ifndef MPLUS_SOURCE_MODELS
-#define MPLUS_SOURCE_MODELS ""
-#endif
-
 namespace mplus::engine {
 namespace {
 

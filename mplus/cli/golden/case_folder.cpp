@@ -5,7 +5,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/core/file.h"
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/model/placement.h"
 

@@ -3,7 +3,7 @@
 
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 
 namespace mplus::golden {
 

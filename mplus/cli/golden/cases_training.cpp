@@ -5,7 +5,7 @@
 
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/retrieval.h"

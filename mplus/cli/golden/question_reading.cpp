@@ -1,7 +1,7 @@
 #include "mplus/cli/golden/question_reading.h"
 
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 
 namespace mplus::golden {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/engine/answer/constraint.h"
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/constraint.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 #include "mplus/engine/record.h"
 #include "mplus/engine/run/until.h"
 #include "mplus/memory/recall/recall.h"

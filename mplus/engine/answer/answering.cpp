@@ -5,8 +5,8 @@
 
 #include "mplus/core/clock.h"
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/reread.h"
+#include "mplus/engine/answer/text/answer_text.h"
 
 namespace mplus::engine {
 namespace {

@@ -1,5 +1,5 @@
 // One answer in steps (run/steps.h): the prompt at the end of a session's window is read, and tokens are
-// generated behind it, or taken from the journal. Where chunks are read in turn it makes an attempt after
+// generated behind it, or taken from the journal. Where chunks are read one by one it makes an attempt after
 // another. The session is a working copy: it changes as tokens come, and is half done if this is dropped.
 #pragma once
 
@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "mplus/engine/answer/answer_text.h"
 #include "mplus/engine/answer/attempt_choice.h"
-#include "mplus/engine/answer/evidence.h"
 #include "mplus/engine/answer/hop.h"
 #include "mplus/engine/answer/reading.h"
 #include "mplus/engine/answer/talk.h"
+#include "mplus/engine/answer/text/answer_text.h"
+#include "mplus/engine/answer/text/evidence.h"
 #include "mplus/engine/session.h"
 
 namespace mplus::engine {

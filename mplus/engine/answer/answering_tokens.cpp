@@ -3,7 +3,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answering.h"
-#include "mplus/engine/answer/quoting.h"
+#include "mplus/engine/answer/text/quoting.h"
 
 namespace mplus::engine {
 namespace {

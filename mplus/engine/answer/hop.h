@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/engine/answer/evidence.h"
-#include "mplus/engine/answer/names.h"
+#include "mplus/engine/answer/text/evidence.h"
+#include "mplus/engine/answer/text/names.h"
 
 namespace mplus::engine {
 

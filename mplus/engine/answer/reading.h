@@ -25,7 +25,7 @@ struct Prompt {
 class Reading {
  public:
   // `memory` and `rows` belong to the session; rows grow by what is read. `text_waits`: in the window, newer
-  // than all of memory; where chunks are read in turn it comes first.
+  // than all of memory; where chunks are read one by one it comes first.
   Reading(Engine& engine, const memory::Memory& memory, memory::WindowRows& rows,
           const GenerateOptions& options, bool text_waits = false);
 
@@ -38,15 +38,15 @@ class Reading {
   // To be done before the next call. `best`: gets the most likely token to follow, instead of the sink its
   // logits; null: it does not.
   Work& step(io::TokenId token, const TokenLogits& sink, io::TokenId* best);
-  // Where chunks are read in turn: on to the next one, for another prefill of the same tokens.
+  // Where chunks are read one by one: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();
   std::vector<std::int64_t> best_chunks() const;        // of those in order, the few whose text is looked at
   void attempt_next(std::vector<std::int64_t> chunks);  // these, in this order, and no others
   void again() { cache_.clear(); }  // for another prefill of the same tokens, over the same rows
   std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
-  // Where chunks are read in turn, those of the best come first whose text speaks for an answer. To be said
-  // before the first read.
+  // Where chunks are read one by one, those of the best come first whose text speaks for an answer. To be
+  // said before the first read.
   void prefer(SpeaksFor speaks_for) { speaks_for_ = std::move(speaks_for); }
   // Decides what to recall with this prompt; otherwise prefill does, with its own.
   Steps<> plan(Prompt prompt);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/names.h"
+#include "mplus/engine/answer/text/names.h"
 
 namespace mplus::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "mplus/core/error.h"
-#include "mplus/engine/answer/json_constraint.h"
+#include "mplus/engine/answer/sampling/json_constraint.h"
 
 namespace mplus::serve {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "mplus/core/text.h"
 #include "mplus/engine/answer/answer.h"
-#include "mplus/engine/answer/stop_text.h"
+#include "mplus/engine/answer/text/stop_text.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 
 namespace mplus::engine {

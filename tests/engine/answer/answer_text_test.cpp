@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/answer_text.h"
+#include "mplus/engine/answer/text/answer_text.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mplus/engine/answer/names.h"
+#include "mplus/engine/answer/text/names.h"
 
 namespace mplus::engine {
 

@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/names.h"
+#include "mplus/engine/answer/text/names.h"
 
 #include <utf8proc.h>
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "mplus/engine/answer/constraint.h"
-#include "mplus/engine/answer/json_shape.h"
+#include "mplus/engine/answer/sampling/constraint.h"
+#include "mplus/engine/answer/sampling/json_shape.h"
 
 namespace mplus::engine {
 

@@ -1,5 +1,5 @@
 // JSON of a given shape: what may follow, byte by byte.
-#include "mplus/engine/answer/json_constraint.h"
+#include "mplus/engine/answer/sampling/json_constraint.h"
 
 #include <gtest/gtest.h>
 

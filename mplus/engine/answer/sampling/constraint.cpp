@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/constraint.h"
+#include "mplus/engine/answer/sampling/constraint.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/json_constraint.h"
+#include "mplus/engine/answer/sampling/json_constraint.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/sampler.h"
+#include "mplus/engine/answer/sampling/sampler.h"
 
 #include <algorithm>
 #include <cmath>

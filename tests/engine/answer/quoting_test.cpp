@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/quoting.h"
+#include "mplus/engine/answer/text/quoting.h"
 
 #include <gtest/gtest.h>
 

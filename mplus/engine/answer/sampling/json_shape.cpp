@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/json_shape.h"
+#include "mplus/engine/answer/sampling/json_shape.h"
 
 #include <algorithm>
 #include <map>

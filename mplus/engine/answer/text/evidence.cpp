@@ -1,4 +1,4 @@
-#include "mplus/engine/answer/evidence.h"
+#include "mplus/engine/answer/text/evidence.h"
 
 #include <algorithm>
 #include <array>
