@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fails where a room includes a header of a room it may not know.
+"""Fails where a room includes a header of a room it may not know, or asks the preprocessor where it runs.
 
 usage: check_rooms.py [--self-test]
 
 What a room may include is the ROOMS list of its CMakeLists.txt; itself is always allowed. Programs and tests stand above
-all rooms, but no room may include them. The table "Rooms" of docs/architecture.md must say the same as the build files.
+all rooms, but no room may include them. What differs between processors and systems stands in kernels/ and in
+core/platform.h: nothing else has an #if. The table "Rooms" of docs/architecture.md must say the same as the build files.
 --self-test feeds the checks false statements and fails if one gets through.
 """
 import re
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+ASKING = ("mplus/kernels/", "mplus/core/platform.h")  # may have an #if
 SOURCES = (".h", ".cpp", ".cu", ".cuh", ".in")
 
 
@@ -50,6 +52,14 @@ def rooms_of_document(text):
     return stated
 
 
+def wrong_conditions(path, text):
+    if path.startswith(ASKING):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*#\s*(if|elif)", line):
+            yield number, f"only {' and '.join(ASKING)} may have an #if"
+
+
 def wrong_table(text, allowed):
     stated = rooms_of_document(text)
     for room in sorted(allowed.keys() | stated.keys()):
@@ -71,6 +81,10 @@ def self_test(allowed):
         if list(wrong_includes(room, text, allowed)):
             print(f"self-test: {room} may not include {text}")
             good = False
+    for path, wrong in (("mplus/core/file.cpp", True), ("mplus/core/platform.h", False), ("mplus/kernels/isa.cpp", False)):
+        if bool(list(wrong_conditions(path, "  #ifdef __x86_64__"))) != wrong:
+            print(f"self-test: an #ifdef in {path}")
+            good = False
     return good
 
 
@@ -84,6 +98,9 @@ def main():
                 continue
             count += 1
             for number, message in wrong_includes(room, path.read_text(errors="replace"), allowed):
+                print(f"{path.relative_to(ROOT)}:{number}: {message}")
+                good = False
+            for number, message in wrong_conditions(str(path.relative_to(ROOT)), path.read_text(errors="replace")):
                 print(f"{path.relative_to(ROOT)}:{number}: {message}")
                 good = False
     for message in wrong_table((ROOT / "docs/architecture.md").read_text(), allowed):

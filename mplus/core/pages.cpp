@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "mplus/core/platform.h"
+
 namespace mplus {
 namespace {
 
@@ -25,9 +27,8 @@ void make_pages(void* data, std::size_t size_bytes) {
   constexpr std::size_t kLeast = std::size_t{128} << 10;  // less comes from pages that are there already
   if (size_bytes < kLeast) return;
   ask_for_large_pages(data, size_bytes);
-#if defined(MADV_POPULATE_WRITE)
-  advise(data, size_bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), MADV_POPULATE_WRITE);
-#endif
+  if constexpr (kMakePages >= 0)
+    advise(data, size_bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), kMakePages);
 }
 
 }  // namespace mplus

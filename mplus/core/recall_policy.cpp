@@ -95,7 +95,7 @@ RecallPolicy resolved(RecallPolicy policy, const RecallRequest& request) {
          "recall (recall over everything)");
   if (policy.read_over == ReadOver::attempts && policy.no_answer.empty())
     fail(ErrorCode::unsupported,
-         "chunks cannot be read in turn: the delta does not name the words that say there is no answer "
+         "chunks cannot be read one by one: the delta does not name the words that say there is no answer "
          "(metadata \"no_answer\")");
   return policy;
 }

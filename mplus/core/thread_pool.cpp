@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
+#include "mplus/core/platform.h"
 
 namespace mplus {
 namespace {
@@ -12,14 +13,6 @@ namespace {
 // A decode step runs hundreds of loops of some microseconds each, back to back: a waiting thread looks for a
 // while before it sleeps.
 constexpr int kSpins = 200'000;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
@@ -51,7 +44,7 @@ void ThreadPool::run_erased(std::int64_t items, Task task, void* context) {
   state_.fetch_or(kClosed, std::memory_order_acq_rel);
   for (int spin = 0; (state_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
     if (spin < kSpins) {
-      relax();
+      pause_spinning();
     } else {
       std::this_thread::yield();
     }
@@ -72,7 +65,7 @@ void ThreadPool::work(int worker) {
     std::uint32_t state = state_.load(std::memory_order_acquire);
     for (int spin = 0; state / kNumber == seen; ++spin) {
       if (spin < kSpins) {
-        relax();
+        pause_spinning();
       } else {
         state_.wait(state, std::memory_order_acquire);
       }

@@ -1,7 +1,6 @@
 #include "mplus/documents/limited_child.h"
 
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -21,6 +20,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
+#include "mplus/core/platform.h"
 
 namespace mplus::documents {
 namespace {
@@ -88,20 +88,11 @@ void limit(__rlimit_resource resource, rlim_t most) {
   ::setrlimit(resource, &both);
 }
 
-// Of system calls as this program makes them; those of another word size have other numbers.
-#if defined(__x86_64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-#error "which system calls does this processor have? (seccomp)"
-#endif
-
 // Sockets are refused, of whatever kind and way: a document may name a place, but nobody goes there.
 void refuse_sockets() {
   std::array<sock_filter, 8> code{{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, arch)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kArchitecture},
+      {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kSystemCalls},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
       {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SYS_socket},

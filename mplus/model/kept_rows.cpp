@@ -30,21 +30,21 @@ KeptRows::KeptRows(Workspace& w, std::int64_t rows, std::int64_t layers)
   const io::ModelConfig& c = w.weights().config;
   const io::MemoryConfig& memory = *w.weights().memory;
   const std::int64_t n = rows * layers, kv = c.kv_heads * c.head_size;
-  struct Part {
+  struct KeptColumn {
     Tensor* tensor;
     std::int64_t width;
   };
-  const Part parts[] = {{&normed_, c.hidden},       {&k_, kv},           {&v_, kv},
-                        {&hidden_, 2 * memory.d_r}, {&key_, memory.d_r}, {&low_k_, memory.lora.rank},
-                        {&low_v_, memory.lora.rank}};
+  const KeptColumn parts[] = {{&normed_, c.hidden},       {&k_, kv},           {&v_, kv},
+                              {&hidden_, 2 * memory.d_r}, {&key_, memory.d_r}, {&low_k_, memory.lora.rank},
+                              {&low_v_, memory.lora.rank}};
   constexpr std::int64_t kPlace = 64;  // floats: where each begins
-  const auto room = [&](const Part& part) { return (n * part.width + kPlace - 1) / kPlace * kPlace; };
+  const auto room = [&](const KeptColumn& part) { return (n * part.width + kPlace - 1) / kPlace * kPlace; };
   std::int64_t all = 0;
-  for (const Part& part : parts) all += room(part);
+  for (const KeptColumn& part : parts) all += room(part);
   memory_ = w.queue().backend().allocate(row_bytes(DType::f32, std::max<std::int64_t>(1, all)));
   const Tensor flat = memory_.tensor(DType::f32, {all});
   std::int64_t at = 0;
-  for (const Part& part : parts) {
+  for (const KeptColumn& part : parts) {
     *part.tensor = flat.rows(at, n * part.width).as_shape({n, part.width});
     at += room(part);
   }
