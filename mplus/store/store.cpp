@@ -49,8 +49,9 @@ std::string Store::select_sessions(std::string_view which) {
 
 // Sessions that are ready, and damaged ones: whether they are is not known. Of a rebuild nothing can be lost.
 std::string Store::select_ready(std::string_view more) {
-  return select_sessions(fmt::format(
-      "(ready = 1 OR (checksum <> {} AND name NOT GLOB ' rebuild of [0-9]*')) {}", kSessionSum, more));
+  return select_sessions(
+      fmt::format("(ready = {} OR (checksum <> {} AND name NOT GLOB ' rebuild of [0-9]*')) {}",
+                  number_of(SessionStage::ready), kSessionSum, more));
 }
 
 void check_name(const std::string& name) {
@@ -231,7 +232,9 @@ std::optional<SessionInfo> Store::find(std::string_view name) {
 SessionInfo Store::get(std::string_view name) {
   if (auto info = find(name)) return *info;
   std::string known;
-  for (const std::string& other : names(database_, "SELECT name FROM sessions WHERE ready = 1 LIMIT 8"))
+  for (const std::string& other : names(
+           database_,
+           fmt::format("SELECT name FROM sessions WHERE ready = {} LIMIT 8", number_of(SessionStage::ready))))
     known += (known.empty() ? "" : ", ") + io::shown(other);
   fail(ErrorCode::not_found, "session {}: there is none of that name in {}{}", io::shown(name),
        folder_.string(),
@@ -245,7 +248,7 @@ void Store::require_free(const std::string& name) {
          "session {}: there is one of that name already; choose another, or delete it", io::shown(name));
 }
 
-std::int64_t Store::insert_row(const std::string& name, const Settings& s, std::int64_t ready) {
+std::int64_t Store::insert_row(const std::string& name, const Settings& s, SessionStage stage) {
   std::optional<std::int64_t> capacity;
   if (s.capacity != memory::kUnlimited) capacity = s.capacity;
   database_
@@ -253,7 +256,7 @@ std::int64_t Store::insert_row(const std::string& name, const Settings& s, std::
           fmt::format("INSERT INTO sessions (name, ready, created_at, {}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                       kSettingsColumns))
       .bind(name)
-      .bind(ready)
+      .bind(number_of(stage))
       .bind(now_after(0))
       .bind(s.shape_id)
       .bind(s.weights_id)
@@ -274,7 +277,7 @@ std::int64_t Store::insert_session(const std::string& name, const Settings& s,
                                    std::optional<FileLock>* lock) {
   Transaction transaction(database_);
   require_free(name);
-  const std::int64_t session = insert_row(name, s, lock == nullptr ? 1 : 0);
+  const std::int64_t session = insert_row(name, s, lock ? SessionStage::making : SessionStage::ready);
   Journal(database_, session).append({.kind = EventKind::settings});
   if (lock) lock->emplace(lock_path(session), fmt::format("session {}", io::shown(name)));
   try {
@@ -295,7 +298,9 @@ std::int64_t Store::create(const std::string& name, const Settings& s, std::opti
   return session;
 }
 
-void Store::set_ready(std::int64_t session) { change_session(session, "ready = 1"); }
+void Store::set_ready(std::int64_t session) {
+  change_session(session, "ready = ?", number_of(SessionStage::ready));
+}
 
 Statement Store::change_session_statement(std::string_view set) {
   return database_.prepare(
@@ -315,9 +320,10 @@ std::int64_t Store::insert_fork(const std::string& from, const std::string& to) 
   require_free(to);
   database_
       .prepare(fmt::format("INSERT INTO sessions (name, ready, created_at, forked_from, {0}) "
-                           "SELECT ?, 1, ?, name, {0} FROM sessions WHERE id = ?",
+                           "SELECT ?, ?, ?, name, {0} FROM sessions WHERE id = ?",
                            kSettingsColumns))
       .bind(to)
+      .bind(number_of(SessionStage::ready))
       .bind(now_after(0))
       .bind(original.id)
       .run();

@@ -16,6 +16,7 @@
 #include "mplus/engine/engine.h"
 #include "mplus/store/database/journal.h"
 #include "mplus/store/database/mark.h"
+#include "mplus/store/database/schema.h"
 #include "mplus/store/segment_file.h"
 
 namespace mplus::store {
@@ -203,7 +204,7 @@ class Store {
   void forget_mark(std::int64_t session);
   std::set<std::string> named_files();
   std::vector<std::filesystem::path> files_of(std::int64_t session);
-  std::int64_t insert_row(const std::string& name, const Settings& settings, std::int64_t ready);
+  std::int64_t insert_row(const std::string& name, const Settings& settings, SessionStage stage);
   static std::string select_sessions(std::string_view which);
   static std::string select_ready(std::string_view more);
   std::int64_t insert_session(const std::string& name, const Settings& settings,

@@ -110,8 +110,8 @@ void Store::discard(std::int64_t session) noexcept {
 
 void Store::remove_unfinished() {
   std::vector<std::int64_t> unfinished;
-  Statement row = database_.prepare(
-      fmt::format("SELECT id FROM sessions WHERE ready = 0 AND checksum = {}", kSessionSum));
+  Statement row = database_.prepare(fmt::format("SELECT id FROM sessions WHERE ready = {} AND checksum = {}",
+                                                number_of(SessionStage::making), kSessionSum));
   while (row.step()) unfinished.push_back(row.integer(0));
   row.reset();
   for (std::int64_t session : unfinished) {

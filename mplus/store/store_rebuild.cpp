@@ -1,7 +1,7 @@
-// What a rebuild has written by now is kept under a session of its own: `ready` is 2, so that nobody sees it,
-// and its name tells whose it is. It has the settings the session is to get, one state, and the events that
-// the state was made of as they are to be, without their sources. It is a cache: without it a rebuild begins
-// anew.
+// What a rebuild has written by now is kept under a session of its own (SessionStage::rebuild), so that
+// nobody sees it, and its name tells whose it is. It has the settings the session is to get, one state, and
+// the events that the state was made of as they are to be, without their sources. It is a cache: without it a
+// rebuild begins anew.
 #include "mplus/core/error.h"
 #include "mplus/core/file_lock.h"
 #include "mplus/io/text/names.h"
@@ -10,15 +10,13 @@
 namespace mplus::store {
 namespace {
 
-constexpr std::int64_t kOfARebuild = 2;  // in the column `ready`
-
 // No session can be called so (check_name).
 std::string name_of_rebuild(std::int64_t session) { return fmt::format(" rebuild of {}", session); }
 
 }  // namespace
 
 std::int64_t Store::insert_rebuild(std::int64_t session, const Settings& target) {
-  return insert_row(name_of_rebuild(session), target, kOfARebuild);
+  return insert_row(name_of_rebuild(session), target, SessionStage::rebuild);
 }
 
 void Store::delete_rebuild(std::int64_t session) {

@@ -1,6 +1,7 @@
 // The database of a session store: its tables, their version, and the steps from older versions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -10,6 +11,14 @@ namespace mplus::store {
 
 inline constexpr std::int64_t kApplicationId = 0x6d706c73;  // "mpls"
 inline constexpr std::int64_t kSchemaVersion = 2;
+
+// The column `ready` of a session's row.
+enum class SessionStage : std::uint8_t {
+  making = 0,  // not shown, and removed if it is left behind
+  ready = 1,
+  rebuild = 2,  // what a rebuild has written by now (store_rebuild.cpp): for that rebuild alone
+};
+constexpr std::int64_t number_of(SessionStage stage) { return static_cast<std::int64_t>(stage); }
 
 // Opens the database of a store, makes it where it is new, and brings older versions up to date, after a copy
 // was made: `said` is told its name. A newer version, or a database of another program, is refused.
