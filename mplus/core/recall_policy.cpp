@@ -3,6 +3,22 @@
 #include "mplus/core/error.h"
 
 namespace mplus {
+namespace {
+
+// Of an enumeration whose names stand in its order.
+template <class Enum, std::size_t N>
+std::optional<Enum> named(const std::string_view (&names)[N], std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (name == names[i]) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+template <class Enum, std::size_t N>
+std::string_view name_of(const std::string_view (&names)[N], Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+}  // namespace
 
 std::string_view recall_rule_name(RecallRule rule) {
   switch (rule) {
@@ -42,32 +58,17 @@ std::string recall_rule_names() {
 }
 
 std::optional<ReadOver> read_over_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kReadOverNames); ++i)
-    if (name == kReadOverNames[i]) return static_cast<ReadOver>(i);
-  return std::nullopt;
+  return named<ReadOver>(kReadOverNames, name);
 }
-
-std::string_view read_over_name(ReadOver read_over) {
-  return kReadOverNames[static_cast<std::size_t>(read_over)];
-}
+std::string_view read_over_name(ReadOver read_over) { return name_of(kReadOverNames, read_over); }
 
 std::optional<EvidenceRule> evidence_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kEvidenceNames); ++i)
-    if (name == kEvidenceNames[i]) return static_cast<EvidenceRule>(i);
-  return std::nullopt;
+  return named<EvidenceRule>(kEvidenceNames, name);
 }
+std::string_view evidence_name(EvidenceRule evidence) { return name_of(kEvidenceNames, evidence); }
 
-std::string_view evidence_name(EvidenceRule evidence) {
-  return kEvidenceNames[static_cast<std::size_t>(evidence)];
-}
-
-std::optional<TalkRule> talk_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kTalkNames); ++i)
-    if (name == kTalkNames[i]) return static_cast<TalkRule>(i);
-  return std::nullopt;
-}
-
-std::string_view talk_name(TalkRule talk) { return kTalkNames[static_cast<std::size_t>(talk)]; }
+std::optional<TalkRule> talk_from_name(std::string_view name) { return named<TalkRule>(kTalkNames, name); }
+std::string_view talk_name(TalkRule talk) { return name_of(kTalkNames, talk); }
 
 std::optional<Search> search_from_name(std::string_view name) {
   if (name == "auto") return Search::automatic;

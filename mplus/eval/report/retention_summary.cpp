@@ -154,6 +154,14 @@ Table finding(const Samples& samples, const std::vector<std::string>& columns, c
   return table;
 }
 
+// A column's mean over a bin, at the bin's mean distance; of no bin: over all, at the left end.
+void add_point(Series& series, const Samples& samples, const std::string& column, const char* field,
+               const Bin* bin) {
+  const Interval i = samples.values(column, field, bin).interval();
+  const Interval x = bin ? samples.values(column, "distance_tokens", bin).interval() : Interval{};
+  if (i.values > 0) series.points.push_back({std::max(x.mean, 100.0), i.mean, i.low, i.high});
+}
+
 Plot curve(const Samples& samples, const std::vector<std::string>& columns, const std::vector<Bin>& bins,
            const std::string& name, const char* field, const std::string& title) {
   Plot plot;
@@ -166,10 +174,7 @@ Plot curve(const Samples& samples, const std::vector<std::string>& columns, cons
   for (const std::string& column : columns) {
     Series series{.label = column, .points = {}, .level = samples.fixed(column)};
     for (const Bin& bin : bins) {
-      const Interval i = samples.values(column, field, series.level ? nullptr : &bin).interval();
-      const Interval x =
-          series.level ? Interval{} : samples.values(column, "distance_tokens", &bin).interval();
-      if (i.values > 0) series.points.push_back({std::max(x.mean, 100.0), i.mean, i.low, i.high});
+      add_point(series, samples, column, field, series.level ? nullptr : &bin);
       if (series.level) break;
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
@@ -190,11 +195,7 @@ Plot shares(const Samples& samples, const std::string& column, const std::vector
        {std::pair{"short_term", "in short-term memory"}, std::pair{"long_term", "in long-term memory"},
         std::pair{"recalled", "recalled"}}) {
     Series series{.label = label, .points = {}, .level = false};
-    for (const Bin& bin : bins) {
-      const Interval i = samples.values(column, field, &bin).interval();
-      const Interval x = samples.values(column, "distance_tokens", &bin).interval();
-      if (i.values > 0) series.points.push_back({std::max(x.mean, 100.0), i.mean, i.low, i.high});
-    }
+    for (const Bin& bin : bins) add_point(series, samples, column, field, &bin);
     plot.series.push_back(std::move(series));
   }
   return plot;

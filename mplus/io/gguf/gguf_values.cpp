@@ -4,6 +4,7 @@
 #include "mplus/io/gguf/gguf_content.h"
 #include "mplus/io/gguf/gguf_cursor.h"
 #include "mplus/io/text/names.h"
+#include "mplus/io/weights/tensor_lookup.h"
 
 namespace mplus::io {
 namespace {
@@ -61,17 +62,10 @@ std::optional<float> f32_at(Gguf::Type type, const std::byte* at) {
 
 }  // namespace
 
-const Tensor* Gguf::find(std::string_view name) const {
-  const auto at = content_->tensors.find(name);
-  return at == content_->tensors.end() ? nullptr : &at->second;
-}
+const Tensor* Gguf::find(std::string_view name) const { return find_tensor(content_->tensors, name); }
 
 const Tensor& Gguf::at(std::string_view name) const {
-  const Tensor* tensor = find(name);
-  if (tensor == nullptr)
-    fail(ErrorCode::not_found, "{}: tensor {}: expected, found none of that name", path().string(),
-         shown(name));
-  return *tensor;
+  return tensor_at(content_->tensors, path().string(), name);
 }
 
 const Tensor& Gguf::at(std::string_view name, std::initializer_list<DType> dtypes,

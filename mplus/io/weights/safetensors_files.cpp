@@ -7,6 +7,7 @@
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
 #include "mplus/io/weights/safetensors.h"
+#include "mplus/io/weights/tensor_lookup.h"
 
 namespace mplus::io {
 
@@ -108,17 +109,10 @@ Safetensors Safetensors::parse(std::span<const std::byte> bytes, std::string_vie
   return Safetensors(content);
 }
 
-const Tensor* Safetensors::find(std::string_view name) const {
-  const auto at = tensors().find(name);
-  return at == tensors().end() ? nullptr : &at->second;
-}
+const Tensor* Safetensors::find(std::string_view name) const { return find_tensor(tensors(), name); }
 
 const Tensor& Safetensors::at(std::string_view name) const {
-  const Tensor* tensor = find(name);
-  if (tensor == nullptr)
-    fail(ErrorCode::not_found, "{}: tensor {}: expected, found none of that name", path().string(),
-         shown(name));
-  return *tensor;
+  return tensor_at(tensors(), path().string(), name);
 }
 
 const Tensor& Safetensors::at(std::string_view name, std::initializer_list<DType> dtypes,

@@ -7,6 +7,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/text/names.h"
+#include "mplus/io/weights/tensor_lookup.h"
 
 namespace mplus::io {
 namespace {
@@ -76,6 +77,18 @@ void check_tensor(const Tensor& tensor, std::string_view file_name, std::span<co
   if (!same)
     fail(ErrorCode::model_mismatch, "{}: tensor {}: expected shape {}, found {}", file_name,
          shown(tensor.name), shape_text(shape), shape_text(tensor.shape));
+}
+
+const Tensor* find_tensor(const TensorMap& tensors, std::string_view name) {
+  const auto at = tensors.find(name);
+  return at == tensors.end() ? nullptr : &at->second;
+}
+
+const Tensor& tensor_at(const TensorMap& tensors, std::string_view file_name, std::string_view name) {
+  const Tensor* tensor = find_tensor(tensors, name);
+  if (tensor == nullptr)
+    fail(ErrorCode::not_found, "{}: tensor {}: expected, found none of that name", file_name, shown(name));
+  return *tensor;
 }
 
 }  // namespace mplus::io
