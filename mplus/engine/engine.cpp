@@ -73,7 +73,8 @@ bool Engine::is_end(io::TokenId id) const {
 }
 
 const memory::Memory& Engine::initial_memory() {
-  if (!initial_memory_) initial_memory_ = model::initial_memory(workspace(), layout_, 0);
+  std::call_once(initial_memory_once_,
+                 [&] { initial_memory_ = model::initial_memory(workspace(), layout_, 0); });
   return *initial_memory_;
 }
 
@@ -97,7 +98,7 @@ std::string Engine::shape_id() const {
 }
 
 std::string Engine::weights_id() {
-  if (weights_id_.empty()) weights_id_ = cached_weights_id(*weights_, options_.files);
+  std::call_once(weights_id_once_, [&] { weights_id_ = cached_weights_id(*weights_, options_.files); });
   return weights_id_;
 }
 

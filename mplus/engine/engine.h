@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -55,7 +56,8 @@ class Engine {
   std::string numerics_id() const { return numerics_id(layout_.long_term); }
   std::string numerics_id(RowFormat long_term) const;
   std::string shape_id() const;  // architecture, sizes, tokenizer: what a memory must fit
-  std::string weights_id();      // hash over the weights; computed when first asked for, cached on disk
+  std::string
+  weights_id();  // hash over the weights; computed when first asked for, by any thread, cached on disk
 
  private:
   void load_text_side(const std::filesystem::path& model);
@@ -68,6 +70,7 @@ class Engine {
   RecallPolicy recall_policy_;
   std::optional<io::Tokenizer> tokenizer_;
   std::optional<io::ChatTemplate> chat_template_;
+  std::once_flag initial_memory_once_, weights_id_once_;
   std::optional<memory::Memory> initial_memory_;
   std::string weights_id_;
 };

@@ -171,7 +171,8 @@ class JournalReader {
     ++turns_;
   }
 
-  // [L] or [2·L] lists (engine::TurnTaken), none longer than a read has room for.
+  // [L] or [2·L] lists (engine::TurnTaken), none longer than a read has room for: all slots, and 2 · K0 rows
+  // that were recalled (kMostRecalled in engine/answer/reading.cpp).
   void read_births(const io::JsonFields& fields, StoredEvent& event) const {
     const io::Json& lists = list(fields, "recalled");
     const std::int64_t n = std::ssize(lists);
