@@ -37,7 +37,7 @@ class Inspect(TinyModelTest):
                              "--recall-rows", "100", "--repetitions", "2", "--sessions", "3")
         rows = {row["work"]: row for row in report["results"]}
         for work in ("prefill", "decode", "remember", "decode with memory", "recall", "decode, 3 sessions",
-                     "decode with memory, 3 sessions", "remember, 3 sessions"):
+                     "decode with memory, 3 sessions", "remember, 3 sessions", "a token beside a write"):
             self.assertGreater(rows[work]["median"], 0)
             self.assertLessEqual(rows[work]["least"], rows[work]["median"])
             self.assertLessEqual(rows[work]["median"], rows[work]["most"])

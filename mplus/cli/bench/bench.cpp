@@ -98,6 +98,9 @@ class Bench {
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
     run_together("decode with memory", session);
     run_writers();
+    add("a token beside a write", "ms",
+        in_milliseconds(step_beside_a_write(session, options_.decode_tokens * options_.repetitions)),
+        kMostStep);
     if (options_.long_tokens > 0) run_long_write();
     if (!layout.has_long_term()) return;
     const QuestionSeconds question =
@@ -228,6 +231,8 @@ class Bench {
     results_.push_back(std::move(row));
   }
 
+  static constexpr double kMostStep = 50;  // ms that a token may wait for others' work
+
   const BenchOptions& options_;
   std::unique_ptr<engine::Engine> engine_;
   ModelCost cost_;
@@ -254,7 +259,7 @@ std::string table(const Json& report) {
          "\nlimit: matrix products alone (prefill, remember); the same text without a session, by turns "
          "(remember in "
          "a\nsession); weights and rows read once from memory (decode, recall); one session alone, by turns "
-         "(… sessions)\n";
+         "(… sessions);\nwhat a step may take while somebody waits (a token beside a write)\n";
 }
 
 int bench(const BenchOptions& options) {

@@ -93,4 +93,33 @@ TogetherRates remember_together_rate(engine::Engine& engine, int sessions, int r
   return {spread_of(std::move(one)), spread_of(std::move(all))};
 }
 
+Spread step_beside_a_write(const engine::Session& session, std::int64_t tokens) {
+  engine::Engine& engine = session.engine();
+  engine::GenerateOptions options;
+  options.max_tokens = tokens;
+  const std::vector<io::TokenId> prompt = bench_tokens(engine, kPrompt);
+  engine::Generation answer = engine::Generation::generate_ids(session, prompt, options);
+  const std::int64_t chunks = tokens / engine.layout().layers + 1;  // a layer beside every token
+  const std::vector<io::TokenId> text = bench_tokens(engine, engine.chunk_tokens() * chunks);
+  engine::Session reader(engine);
+  engine::Ingestion write(reader, {.source = "bench", .ids = text});
+  engine.runner().set_write_layers(1);
+  std::vector<double> seconds;
+  while (engine::Work* token = answer.next_work()) {
+    const bool decodes = std::holds_alternative<engine::Decode>(*token);
+    engine::Work* layer = decodes ? write.next_work() : nullptr;
+    std::vector<engine::WorkItem> items{{token}};
+    if (layer) items.push_back({layer});
+    const double took = seconds_of([&] { engine.runner().step(items); });
+    answer.take(std::move(items[0].result));
+    if (!layer) continue;
+    write.take(std::move(items[1].result));
+    seconds.push_back(took);
+  }
+  engine.runner().set_write_layers(0);
+  if (seconds.empty())
+    fail(ErrorCode::unsupported, "bench: the model ends its text at once; a token cannot be measured");
+  return spread_of(std::move(seconds));
+}
+
 }  // namespace mplus::cli

@@ -17,5 +17,8 @@ TogetherRates decode_together(const engine::Session& session, int sessions, std:
                               int repetitions);
 // Sessions that remember at once, each from an empty memory on.
 TogetherRates remember_together_rate(engine::Engine& engine, int sessions, int repetitions);
+// Seconds of the steps in which an answer's next token is made beside another session's write, which pauses
+// after every layer, as a server has it.
+Spread step_beside_a_write(const engine::Session& session, std::int64_t tokens);
 
 }  // namespace mplus::cli
