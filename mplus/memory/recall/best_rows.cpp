@@ -9,6 +9,8 @@
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/best_scores.h"
 #include "mplus/kernels/outgoing.h"
+#include "mplus/kernels/rows.h"
+#include "mplus/kernels/transfer.h"
 #include "mplus/memory/recall/scored_memory.h"
 #include "mplus/memory/recall/stored_keys.h"
 
@@ -102,6 +104,34 @@ void bring_meanwhile(kernels::Queue& queue, kernels::Outgoing& room, const Layer
   queue.wait_aside();
 }
 
+// Scores of a layer's store on the device, NaN where a row is gone; `marked`: room for one number. False: the
+// device has no room for the keys.
+bool score_there(kernels::Queue& queue, const Memory& memory, std::int64_t layer, const LayerQueries& queries,
+                 const Tensor& scores, const Tensor& marked) {
+  const auto stored = bring_keys(queue, memory, layer, scores);
+  if (!stored) return false;
+  const NearQueries q(queue, queries, memory.layout().retriever);
+  kernels::retrieval_scores(queue, stored->plain, q.tensor());
+  kernels::retrieval_scores(queue, stored->small, q.tensor());
+  if (memory.long_term().expiry(layer) == Expiry{}) return true;
+  const Buffer none = queue.backend().allocate(sizeof(std::int64_t));
+  const kernels::ChunkSums sums{stored->parts, none.tensor(DType::i64, {0}), marked};
+  kernels::chunk_sums(queue, {&sums, 1}, {.K = memory.layout().K});
+  return true;
+}
+
+// The same made by the processor, which reads the keys where they lie.
+void score_here(kernels::Queue& queue, const Memory& memory, std::int64_t layer, LayerQueries queries,
+                const Tensor& scores) {
+  std::vector<float> brought;
+  if (!queries.retriever) {
+    brought = kernels::to_host(queue, queries.there.rows(0, queries.T));
+    queries.retriever = brought.data();
+  }
+  const ScoredRows scored = score_where_stored(queue, memory, layer, queries);
+  kernels::copy(queue, scores, ConstTensor(scored.values.get(), DType::f32, {scores.elements()}));
+}
+
 }  // namespace
 
 std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, const Memory& memory,
@@ -109,16 +139,9 @@ std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, co
   const std::int64_t n = stored_rows(memory, layer), K0 = memory.layout().K0;
   const bool asked = queries.T > 0 && (queries.retriever != nullptr || !queries.there.empty());
   if (queue.device().is_cpu() || n == 0 || K0 == 0 || !asked) return std::nullopt;
-  std::size_t spare = device_budget().spare();
-  if (!keys_fit(queue, memory, layer, spare)) return std::nullopt;
   const std::int64_t most = K0 + kMostEqual;
   const Buffer memory_of_scores = queue.backend().allocate(row_bytes(DType::f32, n));
   const Tensor scores = memory_of_scores.tensor(DType::f32, {n});
-  const auto stored = bring_keys(queue, memory, layer, scores);
-  if (!stored) return std::nullopt;
-  const NearQueries q(queue, queries, memory.layout().retriever);
-  kernels::retrieval_scores(queue, stored->plain, q.tensor());
-  kernels::retrieval_scores(queue, stored->small, q.tensor());
   kernels::Outgoing room;
   using kernels::Outgoing;
   room.begin(queue, queue.host_pool(),
@@ -127,11 +150,10 @@ std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, co
   const kernels::BestScores best{.places = room.piece(DType::i32, {most}),
                                  .values = room.piece(DType::f32, {most}),
                                  .count = room.piece(DType::i64, {1})};
-  if (memory.long_term().expiry(layer) != Expiry{}) {  // rows that are gone are marked
-    const Buffer none = queue.backend().allocate(sizeof(std::int64_t));
-    const kernels::ChunkSums marked{stored->parts, none.tensor(DType::i64, {0}), room.piece(DType::i64, {1})};
-    kernels::chunk_sums(queue, {&marked, 1}, {.K = memory.layout().K});
-  }
+  const Tensor marked = room.piece(DType::i64, {1});
+  std::size_t spare = device_budget().spare();
+  if (!keys_fit(queue, memory, layer, spare) || !score_there(queue, memory, layer, queries, scores, marked))
+    score_here(queue, memory, layer, queries, scores);
   kernels::best_scores(queue, best, scores, K0);
   bring_meanwhile(queue, room, queries);
   const std::int64_t count = *room.on_host(best.count).on_host<std::int64_t>();

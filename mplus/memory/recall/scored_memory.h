@@ -30,8 +30,8 @@ struct ScoreOptions {
 std::optional<ScoredMemory> score_on_device(kernels::Queue& queue, const Memory& memory,
                                             std::span<const LayerQueries> scout, const ScoreOptions& options);
 
-// The K0 best rows of a layer's store, by birth (take_best), chosen where their keys lie. None on the
-// processor, where the device has no room for the keys, and where very many scores are equal.
+// The K0 best rows of a layer's store, by birth (take_best), chosen on the device; scored there, too, where
+// it has room for the keys. None on the processor, and where very many scores are equal.
 std::optional<std::vector<RecalledRow>> best_on_device(kernels::Queue& queue, const Memory& memory,
                                                        std::int64_t layer, const LayerQueries& queries);
 

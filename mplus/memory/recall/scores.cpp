@@ -87,6 +87,11 @@ ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int
   alone[static_cast<std::size_t>(layer)] = queries;
   if (auto scored = score_on_device(queue, memory, alone, {}))
     return std::move(scored->long_term[static_cast<std::size_t>(layer)]);
+  return score_where_stored(queue, memory, layer, queries);
+}
+
+ScoredRows score_where_stored(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                              const LayerQueries& queries) {
   ScoredRows result = room_for(memory, layer);
   const Layout& layout = memory.layout();
   for (const SegmentUse& use : memory.long_term().segments())

@@ -57,6 +57,9 @@ ConstTensor key_rows(const RowsView& rows, const Layout& layout);
 
 ScoredRows score_long_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                            const LayerQueries& queries);
+// The same by the processor alone, which reads the keys where they lie; with queries of a retriever.
+ScoredRows score_where_stored(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
+                              const LayerQueries& queries);
 ScoredRows score_short_term(kernels::Queue& queue, const Memory& memory, std::int64_t layer,
                             const LayerQueries& queries);
 // Every living row with score 0.
