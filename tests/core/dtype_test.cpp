@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "mplus/core/float16.h"
+#include "mplus/core/float8.h"
 
 namespace mplus {
 namespace {
@@ -51,6 +52,24 @@ TEST(Float16, RoundsToNearestEven) {
   EXPECT_EQ(f32_to_bf16(1.0f + 0x1p-8f), f32_to_bf16(1.0f));
   EXPECT_EQ(f32_to_bf16(1.0f + 0x1.8p-7f), f32_to_bf16(1.0f + 0x1p-6f));
   EXPECT_TRUE(std::isnan(bf16_to_f32(f32_to_bf16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(Float8, EveryValueIsItsOwnAndBetweenTwoTheNearest) {
+  for (int code = 0; code < 0x7f; ++code) {
+    const float x = e4m3_to_f32(static_cast<std::uint8_t>(code));
+    EXPECT_EQ(f32_to_e4m3(x), code);
+    EXPECT_EQ(f32_to_e4m3(-x), code | 0x80);
+    if (code == 0x7e) continue;
+    const float next = e4m3_to_f32(static_cast<std::uint8_t>(code + 1)), middle = (x + next) / 2;
+    EXPECT_LT(x, next);
+    EXPECT_EQ(f32_to_e4m3(middle), code + code % 2) << "to even";
+    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, x)), code);
+    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, next)), code + 1);
+  }
+  EXPECT_EQ(e4m3_to_f32(0x7e), kMostE4m3);
+  EXPECT_EQ(e4m3_to_f32(0x08), 0x1p-6f) << "the smallest normal one";
+  EXPECT_EQ(f32_to_e4m3(1e9f), 0x7e);
+  EXPECT_TRUE(std::isnan(e4m3_to_f32(f32_to_e4m3(std::numeric_limits<float>::quiet_NaN()))));
 }
 
 }  // namespace
