@@ -25,7 +25,8 @@ struct LinearOptions {
 
 // out[T,o] = scale * x[T,i] · w[o,i]ᵀ; w is f32, f16, bf16, i8 with row_scales, or quantised,
 // which needs i to be a multiple of its block (32, or 256 for K-quants); on a device other than the processor
-// it is of a type that Backend::weight_type gives. out must not overlap x; its rows may stand apart.
+// it is of a type that Backend::weight_type gives, or, where Backend::packs_weights says so, i8 or u8 with
+// row_scales, u8 being small floats (core/float8.h). out must not overlap x; its rows may stand apart.
 void linear(Queue& queue, Tensor out, ConstTensor x, const Matrix& w, const LinearOptions& options = {});
 
 // Several products of the same x, at most kMostProducts, with equal options.rows. Every result has the bits

@@ -1,7 +1,7 @@
 // Speed of the operations on a CUDA device at the sizes of an 8B model with memory (hidden 4096, 32/8 heads
 // of 128, ffn 14,336, 14,848 rows in the cache, 153,600 retriever keys of 256), beside the device's own
 // limits: what a copy moves and what a large product computes, measured first. Then whole passes over 32
-// layers. Usage: cuda_bench [products] [attention] [rows] [passes] [int8]
+// layers. Usage: cuda_bench [products] [attention] [rows] [passes] [int8] [fp8]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -64,9 +64,12 @@ class Bench {
     return {noise(type, {outputs, inputs}).data, type, outputs, inputs, nullptr, kDevice};
   }
   // One byte each: any codes will do.
-  Matrix packed(std::int64_t outputs, std::int64_t inputs) {
+  Matrix packed(std::int64_t outputs, std::int64_t inputs, DType type) {
     const Tensor codes = noise(DType::bf16, {outputs, inputs / 2}), scales = noise(DType::f32, {outputs});
-    return {codes.data, DType::i8, outputs, inputs, static_cast<const float*>(scales.data), kDevice};
+    return {codes.data, type, outputs, inputs, static_cast<const float*>(scales.data), kDevice};
+  }
+  Matrix any_weights(std::int64_t outputs, std::int64_t inputs, DType type) {
+    return type == DType::bf16 ? weights(outputs, inputs) : packed(outputs, inputs, type);
   }
 
   // Of one call, the mean of so many behind one another.
@@ -94,6 +97,8 @@ class Bench {
   Tensor noise_;
 };
 
+const char* form_of(DType type) { return type == DType::i8 ? ", int8" : type == DType::u8 ? ", fp8" : ""; }
+
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
 void bench_limits(Bench& b) {
@@ -110,20 +115,20 @@ void bench_limits(Bench& b) {
 }
 
 void bench_linear(Bench& b, std::int64_t T, std::int64_t outputs, std::int64_t inputs, Rows rows,
-                  bool packed = false) {
+                  DType type = DType::bf16) {
   // Several copies of the weights, so that they come from memory.
   const std::int64_t copies = std::clamp<std::int64_t>(400'000'000 / (outputs * inputs * 2), 1, 16);
   std::vector<Matrix> w;
-  for (std::int64_t i = 0; i < copies; ++i)
-    w.push_back(packed ? b.packed(outputs, inputs) : b.weights(outputs, inputs));
+  for (std::int64_t i = 0; i < copies; ++i) w.push_back(b.any_weights(outputs, inputs, type));
   const Tensor x = b.noise(DType::f32, {T, inputs}), out = b.room(DType::f32, {T, outputs});
   const double seconds = b.seconds(200, [&](int i) {
     linear(b.queue(), out, x, w[static_cast<std::size_t>(i % copies)], {.rows = rows});
   });
-  b.print(fmt::format("linear {} x [{}, {}] {}{}", T, outputs, inputs, rows == Rows::few ? "few" : "batched",
-                      packed ? " int8" : ""),
-          seconds, 2 * as_double(T * outputs * inputs),
-          as_double(outputs * inputs * (packed ? 1 : 2) + T * (inputs + outputs) * 4));
+  b.print(
+      fmt::format("linear {} x [{}, {}] {}{}", T, outputs, inputs, rows == Rows::few ? "few" : "batched",
+                  form_of(type)),
+      seconds, 2 * as_double(T * outputs * inputs),
+      as_double(static_cast<std::int64_t>(row_bytes(type, outputs * inputs)) + T * (inputs + outputs) * 4));
 }
 
 void bench_attend(Bench& b, std::int64_t T, std::int64_t rows, std::int64_t sessions) {
@@ -184,9 +189,9 @@ struct Layer {
   KvCache cache;
 };
 
-Adapted adapted(Bench& b, std::int64_t outputs, std::int64_t inputs, bool packed) {
-  const DType type = packed ? DType::f16 : DType::bf16;
-  return {packed ? b.packed(outputs, inputs) : b.weights(outputs, inputs), b.weights(kRank, inputs, type),
+Adapted adapted(Bench& b, std::int64_t outputs, std::int64_t inputs, DType base) {
+  const DType type = base == DType::bf16 ? DType::bf16 : DType::f16;
+  return {b.any_weights(outputs, inputs, base), b.weights(kRank, inputs, type),
           b.weights(outputs, kRank, type)};
 }
 
@@ -249,19 +254,19 @@ class Pass {
   RopeTable angles_{std::vector<float>(64, 0.01f)};
 };
 
-void bench_passes(Bench& b, bool packed) {
+void bench_passes(Bench& b, DType type) {
   std::vector<Layer> layers;
   for (std::int64_t l = 0; l < kLayers; ++l)
     layers.push_back(
-        {adapted(b, kHidden, kHidden, packed),
-         adapted(b, kKv, kHidden, packed),
-         adapted(b, kKv, kHidden, packed),
-         adapted(b, kFfn, kHidden, packed),
-         adapted(b, kFfn, kHidden, packed),
-         adapted(b, kHidden, kFfn, packed),
-         packed ? b.packed(kHidden, kHidden) : b.weights(kHidden, kHidden),
+        {adapted(b, kHidden, kHidden, type),
+         adapted(b, kKv, kHidden, type),
+         adapted(b, kKv, kHidden, type),
+         adapted(b, kFfn, kHidden, type),
+         adapted(b, kFfn, kHidden, type),
+         adapted(b, kHidden, kFfn, type),
+         b.any_weights(kHidden, kHidden, type),
          {b.noise(DType::bf16, {8, kCacheRows, 128}), b.noise(DType::bf16, {8, kCacheRows, 128}), 0}});
-  const Matrix head = packed ? b.packed(kVocab, kHidden) : b.weights(kVocab, kHidden);
+  const Matrix head = b.any_weights(kVocab, kHidden, type);
   const double layer_weights = as_double(2 * kHidden * kHidden + 2 * kKv * kHidden + 3 * kFfn * kHidden);
   const auto pass = [&](const char* name, std::int64_t T, std::int64_t rows, Rows kind, bool logits) {
     Pass run(b, layers, T);
@@ -272,9 +277,9 @@ void bench_passes(Bench& b, bool packed) {
     });
     const double seen = as_double(rows - T) + as_double(T + 1) / 2;
     const double weights = layer_weights * kLayers + (logits ? as_double(kVocab * kHidden) : 0);
-    b.print(packed ? fmt::format("{}, int8", name) : name, seconds,
+    b.print(std::string(name) + form_of(type), seconds,
             2 * as_double(T) * layer_weights * kLayers + as_double(T) * seen * 4 * kHidden * kLayers,
-            (packed ? 1 : 2) * weights + as_double(kLayers * rows * kKv * 4));
+            static_cast<double>(row_bytes(type, 1)) * weights + as_double(kLayers * rows * kKv * 4));
   };
   pass("32 layers: write a chunk of 512 over 769 rows", kChunk, 1 + kChunk + kTail, Rows::batched, false);
   pass("32 layers: one token over 14,848 rows", 1, kCacheRows, Rows::few, true);
@@ -302,7 +307,7 @@ void bench_products(Bench& b) {
       bench_linear(b, T, outputs, inputs, Rows::few);
   for (const std::int64_t T : {1, 16, 32, 512})
     for (const auto& [outputs, inputs] : {std::pair{kFfn, kHidden}, {kHidden, kFfn}, {kHidden, kHidden}})
-      bench_linear(b, T, outputs, inputs, T > 64 ? Rows::batched : Rows::few, true);
+      bench_linear(b, T, outputs, inputs, T > 64 ? Rows::batched : Rows::few, DType::i8);
 }
 
 void bench_attention(Bench& b) {
@@ -334,8 +339,9 @@ int run(std::span<char*> names) {
   part("products", bench_products);
   part("attention", bench_attention);
   part("rows", bench_rows);
-  part("passes", [](Bench& b) { bench_passes(b, false); });
-  part("int8", [](Bench& b) { bench_passes(b, true); });
+  part("passes", [](Bench& b) { bench_passes(b, DType::bf16); });
+  part("int8", [](Bench& b) { bench_passes(b, DType::i8); });
+  part("fp8", [](Bench& b) { bench_passes(b, DType::u8); });
   return 0;
 }
 

@@ -14,7 +14,7 @@ constexpr int kBlock = 128, kRows = 16, kWide = 4;  // rows of a tile at most, o
 template <class B, int kRank>
 __global__ void __launch_bounds__(kBlock)
     adapters_kernel(const __grid_constant__ Adapters adapters, int tile) {
-  __shared__ float low[kRows][kRank];
+  __shared__ __align__(16) float low[kRows][kRank];
   const Adapter& adapter = adapters.list[blockIdx.z];
   const std::int64_t output = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kWide;
   const std::int64_t t0 = static_cast<std::int64_t>(blockIdx.y) * tile;

@@ -75,20 +75,42 @@ __global__ void rms_norm_long(RmsNorm job) {
 }
 
 // A row of at most four elements a thread is read once, and the weights before the last kernel has ended;
-// with the bits of rms_norm_long.
+// with the bits of rms_norm_long. kEach: a thread does the work of so many, those a block apart.
+template <int kEach>
 __global__ void rms_norm_quads(RmsNorm job) {
   __shared__ float shared[kWarp];
-  const std::int64_t quads = job.d / 4, at = blockIdx.x * quads + threadIdx.x;
-  const bool inside = threadIdx.x < quads;
-  const float4 w = inside ? reinterpret_cast<const float4*>(job.weight)[threadIdx.x] : float4{};
+  const int quads = static_cast<int>(job.d / 4), thread = static_cast<int>(threadIdx.x),
+            step = static_cast<int>(blockDim.x), lane = thread % kWarp;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * quads;
+  float4 w[kEach], v[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int at = thread + i * step;
+    w[i] = at < quads ? reinterpret_cast<const float4*>(job.weight)[at] : float4{};
+  }
   begin_in_turn();
-  const float4 v = inside ? reinterpret_cast<const float4*>(job.x)[at] : float4{};
-  const float sum = block_sum(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w, shared);
-  if (!inside) return;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int at = thread + i * step;
+    v[i] = at < quads ? reinterpret_cast<const float4*>(job.x)[row + at] : float4{};
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const float sum = warp_sum(v[i].x * v[i].x + v[i].y * v[i].y + v[i].z * v[i].z + v[i].w * v[i].w);
+    if (lane == 0) shared[(thread + i * step) / kWarp] = sum;
+  }
+  __syncthreads();
+  const float sum = warp_sum(lane < kEach * step / kWarp ? shared[lane] : 0.0f);
   const float scale = norm_scale(sum, job.d, job.epsilon);
-  const float4 result = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
-  if (job.out != nullptr) reinterpret_cast<float4*>(job.out)[at] = result;
-  store_rounded(job.rounded, at, result);
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int at = thread + i * step;
+    if (at >= quads) return;
+    const float4 result = {v[i].x * scale * w[i].x, v[i].y * scale * w[i].y, v[i].z * scale * w[i].z,
+                           v[i].w * scale * w[i].w};
+    if (job.out != nullptr) reinterpret_cast<float4*>(job.out)[row + at] = result;
+    store_rounded(job.rounded, row + at, result);
+  }
 }
 
 __device__ float silu_of(float x) { return x / (1.0f + expf(-x)); }
@@ -171,7 +193,12 @@ void rms_norm(Stream stream, const RmsNorm& job) {
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   const bool quads =
       job.d % 4 == 0 && job.d / 4 <= threads && aligned(job.out) && aligned(job.x) && aligned(job.weight);
-  launch(quads ? rms_norm_quads : rms_norm_long, static_cast<unsigned>(job.T), threads, stream, 0, job);
+  constexpr std::int64_t kManyRows = 64;  // which keep the device busy with few threads each
+  constexpr int kEach = 4;
+  if (quads && threads == 1024 && job.T >= kManyRows)
+    launch(rms_norm_quads<kEach>, static_cast<unsigned>(job.T), threads / kEach, stream, 0, job);
+  else
+    launch(quads ? rms_norm_quads<1> : rms_norm_long, static_cast<unsigned>(job.T), threads, stream, 0, job);
 }
 
 void swiglu(Stream stream, const Swiglu& job) {

@@ -42,7 +42,7 @@ __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)
 template <class B, int kRank>
 __global__ void __launch_bounds__(kBlock)
     gated_kernel(const __grid_constant__ Adapters adapters, Rounded rounded) {
-  __shared__ float low[2][kRows][kRank];
+  __shared__ __align__(16) float low[2][kRows][kRank];
   const Adapter &gate = adapters.list[0], &up = adapters.list[1];
   const std::int64_t output = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kWide;
   const std::int64_t t0 = static_cast<std::int64_t>(blockIdx.y) * kRows;

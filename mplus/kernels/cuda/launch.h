@@ -102,13 +102,16 @@ struct Rope {
 };
 void rope(Stream stream, const Rope& job);
 
+// Weights of one byte: whole numbers (i8) or e4m3 (u8), with a scale for every output (others have none).
+constexpr bool is_byte(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
+
 // Products of one x, out[T,o] = scale · x[T,i] · w[o,i]ᵀ, or +=.
 struct Product {
   float* out = nullptr;
   std::int64_t out_stride = 0;
   const void* w = nullptr;
   DType dtype = DType::f32;
-  const float* row_scales = nullptr;  // i8 only
+  const float* row_scales = nullptr;  // of weights of one byte
   std::int64_t outputs = 0;
   float scale = 1.0f;
   bool accumulate = false;
@@ -131,17 +134,18 @@ void linear_tensor(Stream stream, const Products& products);
 // has_warpgroups().
 bool fits_linear_narrow(const Products& products);
 void linear_narrow(Stream stream, const Products& products);
-// linear_packed.cu: the same for i8 with row scales, beside which there may be products of f16; x is f16.
-// Needs inputs % 64 == 0.
+// linear_packed.cu: the same for weights of one byte, all of one type, beside which there may be products of
+// f16; x is f16. Needs inputs % 64 == 0.
 bool fits_linear_packed(const Products& products);
 void linear_packed(Stream stream, const Products& products);
 // linear_stream.cu: what linear_packed() makes, with the same bits, for one row or two.
 bool fits_linear_stream(const Products& products);
 void linear_stream(Stream stream, const Products& products);
-// out[rows, cols] f16: the values of i8 weights; cols % 8 == 0, and both at whole 16 bytes.
+// out[rows, cols] f16: the values of weights of one byte; cols % 8 == 0, and both at whole 16 bytes.
 struct UnpackWeights {
   void* out = nullptr;
   const void* w = nullptr;
+  DType dtype = DType::i8;
   const float* row_scales = nullptr;
   std::int64_t rows = 0, cols = 0;
 };

@@ -97,20 +97,21 @@ void multiply(CudaQueueState& state, const Products& products, bool any_neighbou
 
 bool is_packed(const Products& products) {
   return std::any_of(products.list, products.list + products.count,
-                     [](const Product& product) { return product.dtype == DType::i8; });
+                     [](const Product& product) { return is_byte(product.dtype); });
 }
 
-// The products with weights of i8 as values, which are there until the next call.
+// The products with weights of one byte as values, which are there until the next call.
 Products unpacked(CudaQueueState& state, const Products& all) {
   Products products = all;
   std::int64_t elements = 0;
   for (int i = 0; i < all.count; ++i)
-    if (all.list[i].dtype == DType::i8) elements += all.list[i].outputs * all.inputs;
+    if (is_byte(all.list[i].dtype)) elements += all.list[i].outputs * all.inputs;
   auto* room = static_cast<std::uint16_t*>(state.scratch(Scratch::weights, row_bytes(DType::f16, elements)));
   for (int i = 0; i < all.count; ++i) {
     Product& product = products.list[i];
-    if (product.dtype != DType::i8) continue;
-    unpack_weights(state.stream(), {room, product.w, product.row_scales, product.outputs, all.inputs});
+    if (!is_byte(product.dtype)) continue;
+    unpack_weights(state.stream(),
+                   {room, product.w, product.dtype, product.row_scales, product.outputs, all.inputs});
     product.w = std::exchange(room, room + product.outputs * all.inputs);
     product.dtype = DType::f16;
     product.row_scales = nullptr;

@@ -50,7 +50,7 @@ struct PackedRows {
   }
 };
 
-template <int kM, int kN>
+template <class Code, int kM, int kN>
 __device__ void multiply_packed(float (&sums)[kM][kN][4], const uint4* slabs) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   uint4 x[2 * kN];
@@ -58,7 +58,7 @@ __device__ void multiply_packed(float (&sums)[kM][kN][4], const uint4* slabs) {
   for (int n = 0; n < 2 * kN; ++n) x[n] = slabs[(2 * kM + n) * kSlab + lane];
 #pragma unroll
   for (int m = 0; m < kM; ++m)
-    multiply_bytes<kN>(sums[m], slabs[2 * m * kSlab + lane], slabs[(2 * m + 1) * kSlab + lane], x);
+    multiply_bytes<Code, kN>(sums[m], slabs[2 * m * kSlab + lane], slabs[(2 * m + 1) * kSlab + lane], x);
 }
 
 // The scales of a lane's outputs (device.cuh: rows r and r + 8 of every tile).
@@ -79,7 +79,7 @@ __device__ void scale_rows(float (&sums)[kM][kN][4], const Place& place) {
     }
 }
 
-template <int kM, int kN, int kStages>
+template <class Code, int kM, int kN, int kStages>
 __device__ void make_packed(const Products& products, const Place& place, unsigned char* shared) {
   using F = PackedForm<kM, kN, kStages>;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -108,48 +108,49 @@ __device__ void make_packed(const Products& products, const Place& place, unsign
     weights.ask_for(slot(later), begin + later, later < count);
     x.ask_for(slot(later) + 2 * kM * kSlab, begin + later, later < count);
     end_of_step();
-    multiply_packed<kM, kN>(sums, slot(step));
+    multiply_packed<Code, kM, kN>(sums, slot(step));
   }
   wait_for_step<0>();
   scale_rows<kM, kN>(sums, place);
   finish<kM, kN>(sums, reinterpret_cast<float*>(shared), place, first_row, products.T, before);
 }
 
-template <int kM, int kN, int kStages>
+static_assert(PackedForm<1, 1, 6>::kBytes <= 96 * 1024 && PackedForm<2, 2, 3>::kBytes <= 96 * 1024 &&
+              PackedForm<2, 4, 2>::kBytes <= 96 * 1024);  // what every device gives
+
+template <class Code, int kM, int kN, int kStages>
 __global__ void __launch_bounds__(kWarps* kWarp) packed_kernel(const __grid_constant__ Products products) {
   extern __shared__ __align__(16) unsigned char shared[];
   const Place place = find(products, blockIdx.x, kM * kTile);
-  if (place.product->dtype == DType::i8) make_packed<kM, kN, kStages>(products, place, shared);
+  if (place.product->row_scales != nullptr) make_packed<Code, kM, kN, kStages>(products, place, shared);
   else make_outputs<f16, kM, kN, kStages>(products, place, shared);
 }
 
 template <int kM, int kN, int kStages>
 void launch_form(Stream stream, const Products& products) {
   constexpr std::size_t kBytes = PackedForm<kM, kN, kStages>::kBytes;
-  static_assert(kBytes <= 96 * 1024);  // what every device gives
   constexpr int kRows = kN * kColumns;
   const dim3 grid(static_cast<unsigned>(blocks_of(products, kM * kTile)),
                   static_cast<unsigned>((products.T + kRows - 1) / kRows));
-  allow_shared<packed_kernel<kM, kN, kStages>>(kBytes);
-  launch(packed_kernel<kM, kN, kStages>, grid, kWarps * kWarp, stream, kBytes, products);
+  with_code(code_of(products), [&]<class Code>(Code) {
+    allow_shared<packed_kernel<Code, kM, kN, kStages>>(kBytes);
+    launch(packed_kernel<Code, kM, kN, kStages>, grid, kWarps * kWarp, stream, kBytes, products);
+  });
 }
 
-// The values of four weights, each rounded once: a byte with its sign turned, behind the exponent of 2^23, is
-// 2^23 + 128 + code.
+// The values of four weights, each rounded once.
+template <class Code>
 __device__ uint2 values_of(std::uint32_t bytes, float scale) {
-  constexpr std::uint32_t kSigns = 0x80808080u, kExponent = 0x4b000000u;
-  const std::uint32_t turned = bytes ^ kSigns;
   float x[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    x[i] = scale * (__uint_as_float(__byte_perm(turned, kExponent, 0x7650 + i)) - (0x1p23f + 128.0f));
-  return {pack<f16>(x[0], x[1]), pack<f16>(x[2], x[3])};
+  Code::values(bytes, x);
+  return {pack<f16>(scale * x[0], scale * x[1]), pack<f16>(scale * x[2], scale * x[3])};
 }
 
 // A thread has eight weights of a row at a time, and of so many rows that memory is kept busy. Grid: pieces
 // of a row, rows.
 constexpr int kUnpackRows = 4;
 
+template <class Code>
 __global__ void unpack_kernel(UnpackWeights job) {
   begin_in_turn();
   const int pieces = static_cast<int>(job.cols / 8), piece = static_cast<int>(first_of_grid());
@@ -166,7 +167,7 @@ __global__ void unpack_kernel(UnpackWeights job) {
 #pragma unroll
     for (int i = 0; i < kUnpackRows; ++i) {
       if (row + i >= job.rows) break;
-      const uint2 low = values_of(bytes[i].x, scales[i]), high = values_of(bytes[i].y, scales[i]);
+      const uint2 low = values_of<Code>(bytes[i].x, scales[i]), high = values_of<Code>(bytes[i].y, scales[i]);
       static_cast<uint4*>(job.out)[(row + i) * pieces + piece] = {low.x, low.y, high.x, high.y};
     }
   }
@@ -179,8 +180,9 @@ bool fits_linear_packed(const Products& products) {
   if (products.inputs <= 0 || products.inputs % kPackedStep != 0 || !aligned(products.x)) return false;
   for (int i = 0; i < products.count; ++i) {
     const Product& product = products.list[i];
-    const bool packed = product.dtype == DType::i8 && product.row_scales != nullptr;
+    const bool packed = is_byte(product.dtype) && product.row_scales != nullptr;
     if (!aligned(product.w) || (!packed && product.dtype != DType::f16)) return false;
+    if (packed && product.dtype != code_of(products)) return false;
   }
   return true;
 }
@@ -189,8 +191,10 @@ void linear_packed(Stream stream, const Products& products) {
   if (products.count == 0 || products.T <= 0) return;
   if (fits_linear_stream(products)) return linear_stream(stream, products);
   if (products.T <= kColumns) return launch_form<1, 1, 6>(stream, products);
-  products.T <= 2 * kColumns ? launch_form<2, 2, 3>(stream, products)
-                             : launch_form<2, 4, 2>(stream, products);
+  if (products.T <= 2 * kColumns) return launch_form<2, 2, 3>(stream, products);
+  // Where there is room for it, with more weights on their way for each row of x.
+  if (PackedForm<4, 4, 3>::kBytes <= most_shared_bytes()) launch_form<4, 4, 3>(stream, products);
+  else launch_form<2, 4, 2>(stream, products);
 }
 
 void unpack_weights(Stream stream, const UnpackWeights& job) {
@@ -198,7 +202,8 @@ void unpack_weights(Stream stream, const UnpackWeights& job) {
   constexpr std::int64_t kMostRows = 32768;  // of a grid
   const dim3 grid(static_cast<unsigned>((job.cols / 8 + kThreads - 1) / kThreads),
                   static_cast<unsigned>(std::min(kMostRows, (job.rows + kUnpackRows - 1) / kUnpackRows)));
-  launch(unpack_kernel, grid, kThreads, stream, 0, job);
+  with_code(job.dtype,
+            [&]<class Code>(Code) { launch(unpack_kernel<Code>, grid, kThreads, stream, 0, job); });
 }
 
 }  // namespace mplus::kernels::cuda

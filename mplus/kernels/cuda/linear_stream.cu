@@ -43,7 +43,7 @@ struct Tile {
 
 __device__ Tile tile_of(const Products& products, int tile) {
   const Place place = find(products, tile, kTile);
-  const bool packed = place.product->dtype == DType::i8;
+  const bool packed = place.product->row_scales != nullptr;
   const int row_bytes = static_cast<int>(products.inputs) * (packed ? 1 : 2), steps = row_bytes / kStepBytes,
             share = (steps + kWarps - 1) / kWarps, begin = static_cast<int>(threadIdx.x) / kWarp * share;
   return {place, packed, row_bytes, begin, max(0, min(steps, begin + share) - begin)};
@@ -97,6 +97,7 @@ class Cursor {
 };
 
 // x: the lane's row, at the warp's first step.
+template <class Code>
 __device__ void multiply_step(float (&sums)[1][4], const uint4 (&slot)[2][kSlab], const unsigned char* x,
                               bool packed, bool inside) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -104,7 +105,7 @@ __device__ void multiply_step(float (&sums)[1][4], const uint4 (&slot)[2][kSlab]
   const auto* from = reinterpret_cast<const uint4*>(x);
   if (packed) {
     const uint4 both[2] = {inside ? from[0] : uint4{}, inside ? from[1] : uint4{}};
-    return multiply_bytes(sums, low, high, both);
+    return multiply_bytes<Code>(sums, low, high, both);
   }
   const uint4 one[1] = {inside ? from[0] : uint4{}};
   multiply_values<f16>(sums, low, high, one);
@@ -125,6 +126,7 @@ __device__ float row_scale(const Tile& tile, int output) {
   return row < tile.place.product->outputs ? tile.place.product->row_scales[row] : 0.0f;
 }
 
+template <class Code>
 __global__ void __launch_bounds__(kWarps* kWarp, kBlocks)
     stream_kernel(const __grid_constant__ Products products, int tiles) {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -153,7 +155,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kBlocks)
     for (int step = 0; step < tile.count; ++step, step_x += 4 * lane_x) {
       wait_for_step<kStages - 2>();
       ahead.ask_for(rooms.ring[warp][slot == 0 ? kStages - 1 : slot - 1]);  // the place of the step before
-      multiply_step(sums, rooms.ring[warp][slot], step_x, tile.packed, r < T);
+      multiply_step<Code>(sums, rooms.ring[warp][slot], step_x, tile.packed, r < T);
       slot = slot + 1 == kStages ? 0 : slot + 1;
     }
 #pragma unroll
@@ -180,10 +182,12 @@ void linear_stream(Stream stream, const Products& products) {
   const std::int64_t tiles = blocks_of(products, kTile);
   const std::size_t size_bytes =
       sizeof(Rooms) + static_cast<std::size_t>(products.T * x_stride(products.inputs));
-  allow_shared<stream_kernel>(sizeof(Rooms) + kMostX + kColumns * kGap);
   const std::int64_t blocks = std::min<std::int64_t>(tiles, kBlocks * processors());
-  launch(stream_kernel, static_cast<unsigned>(blocks), kWarps * kWarp, stream, size_bytes, products,
-         static_cast<int>(tiles));
+  with_code(code_of(products), [&]<class Code>(Code) {
+    allow_shared<stream_kernel<Code>>(sizeof(Rooms) + kMostX + kColumns * kGap);
+    launch(stream_kernel<Code>, static_cast<unsigned>(blocks), kWarps * kWarp, stream, size_bytes, products,
+           static_cast<int>(tiles));
+  });
 }
 
 }  // namespace mplus::kernels::cuda

@@ -1,5 +1,6 @@
-// Products with weights of one byte on the device: against the product in double precision, beside products
-// of f16, and the law that a row's bits depend on that row alone.
+// Products with weights of one byte, whole numbers and small floats, on the device: against the product in
+// double precision, beside products of f16, and the law that a row's bits depend on that row alone.
+#include "mplus/core/float8.h"
 #include "mplus/kernels/adapter.h"
 #include "mplus/kernels/linear.h"
 #include "tests/kernels/cuda/device_fixture.h"
@@ -18,28 +19,33 @@ class CudaPacked : public DeviceTest {
     std::vector<float> values;  // what the codes stand for
   };
 
-  Packed packed(Random& random, std::int64_t outputs, std::int64_t inputs) {
-    std::vector<std::int8_t> codes;
+  Packed packed(Random& random, std::int64_t outputs, std::int64_t inputs, DType type) {
+    std::vector<std::uint8_t> codes;
     std::vector<float> scales = random.values(outputs), values;
     for (float& scale : scales) scale = std::abs(scale) * 0.01f + 0.001f;
     const std::vector<float> noise = random.values(std::min<std::int64_t>(outputs * inputs, 100'003));
     for (std::int64_t i = 0; i < outputs * inputs; ++i) {
       const float x = noise[index(i % std::ssize(noise))];
-      codes.push_back(static_cast<std::int8_t>(std::clamp(std::round(x * 90), -127.0f, 127.0f)));
-      values.push_back(scales[index(i / inputs)] * static_cast<float>(codes.back()));
+      codes.push_back(i == 0 ? 0x80 : code_of(x * 90, type));
+      values.push_back(scales[index(i / inputs)] * value_of(codes.back(), type));
     }
-    codes.front() = -128;
-    values.front() = -128 * scales.front();
-    const Tensor there = room(DType::i8, {outputs, inputs});
-    copy(queue(), there, ConstTensor(codes.data(), DType::i8, {outputs, inputs}));
+    const Tensor there = room(type, {outputs, inputs});
+    copy(queue(), there, ConstTensor(codes.data(), type, {outputs, inputs}));
     const Tensor factors = put(scales, {outputs});
-    return {{there.data, DType::i8, outputs, inputs, static_cast<const float*>(factors.data), kDevice},
-            values};
+    return {{there.data, type, outputs, inputs, static_cast<const float*>(factors.data), kDevice}, values};
   }
 
-  void check_case(const Case& c, Rows rows, bool accumulate) {
+  static std::uint8_t code_of(float x, DType type) {
+    if (type == DType::u8) return f32_to_e4m3(x);
+    return static_cast<std::uint8_t>(static_cast<std::int8_t>(std::clamp(std::round(x), -127.0f, 127.0f)));
+  }
+  static float value_of(std::uint8_t code, DType type) {
+    return type == DType::u8 ? e4m3_to_f32(code) : static_cast<float>(static_cast<std::int8_t>(code));
+  }
+
+  void check_case(const Case& c, DType type, Rows rows, bool accumulate) {
     Random random(static_cast<std::uint64_t>(c.T * 1'000'003 + c.inputs * 1009 + c.outputs));
-    const Packed w = packed(random, c.outputs, c.inputs);
+    const Packed w = packed(random, c.outputs, c.inputs, type);
     const std::vector<float> x = random.values(c.T * c.inputs), before = random.values(c.T * c.outputs);
     const float scale = accumulate ? 0.37f : 1.0f;
     const Tensor out = put(before, {c.T, c.outputs});
@@ -73,17 +79,18 @@ TEST_P(CudaPacked, EqualsTheProductInDoublePrecision) {
                         {9, 1536, 576}, {16, 64, 16},    {17, 576, 60},  {33, 2048, 36}, {64, 1536, 68},
                         {70, 576, 192}, {300, 1536, 64}, {1, 576, 9000}, {3, 128, 9000}, {1, 14336, 33}};
   for (const Case& c : cases)
-    for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
-      for (const bool accumulate : {false, true}) {
-        check_case(c, rows, accumulate);
-        if (HasFatalFailure()) return;
-      }
+    for (const DType type : {DType::i8, DType::u8})
+      for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
+        for (const bool accumulate : {false, true}) {
+          check_case(c, type, rows, accumulate);
+          if (HasFatalFailure()) return;
+        }
 }
 
 TEST_P(CudaPacked, BitsOfARowDependOnTheRowAlone) {
   for (const Case& c : {Case{150, 576, 200}, {150, 4096, 1024}, {150, 1536, 576}, {150, 14336, 40}}) {
     Random random(6);
-    const Packed w = packed(random, c.outputs, c.inputs);
+    const Packed w = packed(random, c.outputs, c.inputs, c.inputs == 4096 ? DType::u8 : DType::i8);
     const Tensor all = put(random.values(c.T * c.inputs), {c.T, c.inputs}),
                  out = room(DType::f32, {c.T, c.outputs});
     for (const Rows rows : {Rows::some, Rows::batched}) {
@@ -103,11 +110,14 @@ TEST_P(CudaPacked, BitsOfARowDependOnTheRowAlone) {
 // With low-rank additions of f16, and gated, as a layer has them.
 TEST_P(CudaPacked, AdaptedProductsAreThoseOfTheirParts) {
   const std::int64_t inputs = 576, outputs = 192, rank = 16;
-  for (const auto& [T, rows] :
-       {std::pair<std::int64_t, Rows>{1, Rows::few}, {30, Rows::some}, {100, Rows::batched}}) {
+  for (const auto& [T, rows, type] : {std::tuple<std::int64_t, Rows, DType>{1, Rows::few, DType::i8},
+                                      {1, Rows::few, DType::u8},
+                                      {2, Rows::few, DType::u8},
+                                      {30, Rows::some, DType::i8},
+                                      {100, Rows::batched, DType::u8}}) {
     Random random(static_cast<std::uint64_t>(T));
     const Tensor x = put(random.values(T * inputs), {T, inputs});
-    const Packed base[] = {packed(random, outputs, inputs), packed(random, outputs, inputs)};
+    const Packed base[] = {packed(random, outputs, inputs, type), packed(random, outputs, inputs, type)};
     std::vector<float> a = random.values(rank * inputs), b = random.values(outputs * rank);
     const Matrix inner = weights(a, DType::f16, rank, inputs), outer = weights(b, DType::f16, outputs, rank);
     const auto output = [&, T = T](std::size_t i) {
