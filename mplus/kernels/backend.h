@@ -46,6 +46,18 @@ struct MemoryUse {
   std::size_t driver = 0;    // what the driver says is in use, by all programs and with what it needs itself
 };
 
+// A place in the order of what a queue was told to do.
+class Mark {
+ public:
+  Mark() = default;
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  virtual ~Mark() = default;
+  // Returns when everything before it is done, and what was brought aside has arrived; later operations may
+  // still run. What take_note() would have given there.
+  virtual std::int32_t wait() = 0;
+};
+
 class Backend {
  public:
   Backend() = default;
@@ -67,8 +79,8 @@ class Backend {
   // type of an attention cache.
   virtual DType weight_type(Numerics numerics, DType file) const = 0;
   virtual DType cache_type(Numerics numerics) const = 0;
-  // Whether products take weights of this shape in one byte each (i8 with row_scales). What stands beside
-  // them is f16 then.
+  // Whether products take weights of this shape in one byte each (linear.h). What stands beside them is f16
+  // then.
   virtual bool packs_weights(Numerics, const Matrix&) const { return false; }
   // Prompts of up to so many tokens are faster as Rows::some; 0: none are.
   virtual std::int64_t short_rows(Numerics) const { return 0; }
@@ -93,6 +105,8 @@ class Backend {
   virtual void scatter_rows(Queue&, std::span<const RowScatter> jobs) const = 0;
   virtual void note_finite(Queue&, std::span<const Note> notes) const = 0;
   virtual std::int32_t take_note(Queue&) const = 0;
+  // Behind everything called so far; takes the note without waiting. At most 16 of a queue at a time.
+  virtual std::unique_ptr<Mark> mark(Queue& queue) const;
   virtual void largest(Queue&, Tensor out, ConstTensor x) const = 0;
   // embedding.h
   virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;

@@ -178,6 +178,8 @@ void CudaBackend::note_finite(Queue& queue, std::span<const Note> notes) const {
 
 std::int32_t CudaBackend::take_note(Queue& queue) const { return state_of(queue).take_note(); }
 
+std::unique_ptr<Mark> CudaBackend::mark(Queue& queue) const { return state_of(queue).mark(); }
+
 void CudaBackend::largest(Queue& queue, Tensor out, ConstTensor x) const {
   cuda::largest(state_of(queue).stream(), static_cast<std::int64_t*>(out.data),
                 {x.data, x.dtype, x.size(0), x.size(1), x.size(1)});

@@ -1,7 +1,9 @@
 #include "mplus/kernels/cuda/queue_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/cuda/check.h"
@@ -28,10 +30,63 @@ void copy_bytes(ThreadPool& pool, std::byte* to, const std::byte* from, std::siz
   });
 }
 
+// A note as the device has it; −1: none.
+std::int32_t note_of(std::int32_t number) {
+  std::int32_t none = 0;
+  std::memset(&none, kNoNote, sizeof none);
+  return number == none ? -1 : number;
+}
+
 // Memory that tensor() hands out bytes of.
 std::byte* bytes_of(const Buffer& buffer) {
   return static_cast<std::byte*>(buffer.tensor(DType::i8, {0}).data);
 }
+
+}  // namespace
+
+struct MarkedNotes {
+  static constexpr std::size_t kMost = 16;
+  Buffer memory;  // pinned
+  std::uint32_t taken = 0;
+
+  std::int32_t* note(std::size_t place) const {
+    return reinterpret_cast<std::int32_t*>(bytes_of(memory)) + place;
+  }
+};
+
+namespace {
+
+class CudaMark final : public Mark {
+ public:
+  CudaMark(const DeviceMemory& memory, std::shared_ptr<MarkedNotes> notes)
+      : memory_(&memory),
+        notes_(std::move(notes)),
+        place_(static_cast<std::size_t>(std::countr_one(notes_->taken))) {
+    MPLUS_CHECK(place_ < MarkedNotes::kMost, "more than {} marks", MarkedNotes::kMost);
+    check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "making an event");
+    notes_->taken |= bit();
+  }
+  ~CudaMark() override {
+    if (reached_) cudaEventDestroy(reached_);
+    cudaGetLastError();
+    notes_->taken &= ~bit();
+  }
+  std::int32_t wait() override {
+    memory_->use();
+    check(cudaEventSynchronize(reached_), "computing");
+    return note_of(*note());
+  }
+  std::int32_t* note() const { return notes_->note(place_); }
+  cudaEvent_t reached() const { return reached_; }
+
+ private:
+  std::uint32_t bit() const { return std::uint32_t{1} << place_; }
+
+  const DeviceMemory* memory_;
+  std::shared_ptr<MarkedNotes> notes_;
+  std::size_t place_;
+  cudaEvent_t reached_ = nullptr;
+};
 
 }  // namespace
 
@@ -44,6 +99,8 @@ CudaQueueState::CudaQueueState(const DeviceMemory& memory) : memory_(&memory), m
   check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreateWithFlags(&made_, cudaEventDisableTiming), "making an event");
   note_ = memory.allocate(sizeof(std::int32_t));
+  marked_ = std::make_shared<MarkedNotes>();
+  marked_->memory = memory.allocate_host(MarkedNotes::kMost * sizeof(std::int32_t));
   check(cudaMemsetAsync(note(), kNoNote, sizeof(std::int32_t), stream()), "clearing memory");
 }
 
@@ -212,12 +269,22 @@ std::uint32_t* CudaQueueState::counters(std::size_t n) {
 std::int32_t* CudaQueueState::note() { return reinterpret_cast<std::int32_t*>(bytes_of(note_)); }
 
 std::int32_t CudaQueueState::take_note() {
-  std::int32_t number = 0, none = 0;
-  std::memset(&none, kNoNote, sizeof none);
+  std::int32_t number = 0;
   download(&number, note(), sizeof number);
   check(cudaMemsetAsync(note(), kNoNote, sizeof number, stream()), "clearing memory");
   wait();
-  return number == none ? -1 : number;
+  return note_of(number);
+}
+
+std::unique_ptr<Mark> CudaQueueState::mark() {
+  auto mark = std::make_unique<CudaMark>(*memory_, marked_);
+  constexpr std::size_t kBytes = sizeof(std::int32_t);
+  check(cudaMemcpyAsync(mark->note(), note(), kBytes, cudaMemcpyDeviceToHost, stream()), "computing");
+  check(cudaMemsetAsync(note(), kNoNote, kBytes, stream()), "clearing memory");
+  check(cudaEventRecord(made_, stream()), "computing");
+  check(cudaStreamWaitEvent(aside_, made_), "computing");
+  check(cudaEventRecord(mark->reached(), aside_), "computing");
+  return mark;
 }
 
 }  // namespace mplus::kernels::cuda

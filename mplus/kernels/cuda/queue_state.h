@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "mplus/core/device_buffer.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/cuda/device_memory.h"
 #include "mplus/kernels/cuda/launch.h"
 #include "mplus/kernels/cuda/matmul.h"
@@ -21,6 +23,8 @@ namespace mplus::kernels::cuda {
 // What scratch memory is for; each purpose has a piece of its own, which a later call of the same purpose may
 // use again, since the stream keeps their order.
 enum class Scratch : std::uint8_t { operand, other_operand, partial, rows, places, queries, keys, weights };
+
+struct MarkedNotes;  // of marks that somebody still waits for
 
 class CudaQueueState final : public QueueState {
  public:
@@ -66,6 +70,7 @@ class CudaQueueState final : public QueueState {
 
   std::int32_t* note();      // on the device
   std::int32_t take_note();  // waits; −1: none
+  std::unique_ptr<Mark> mark();
 
  private:
   struct Slot {
@@ -106,6 +111,7 @@ class CudaQueueState final : public QueueState {
   cudaStream_t aside_ = nullptr;
   cudaEvent_t made_ = nullptr;  // what is copied aside
   std::vector<UnsettledRows> unsettled_;
+  std::shared_ptr<MarkedNotes> marked_;
 };
 
 }  // namespace mplus::kernels::cuda
