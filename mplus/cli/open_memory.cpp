@@ -98,7 +98,9 @@ std::unique_ptr<engine::Engine> open_engine(const ModelOptions& model, const Mem
   options.threads = model.threads;
   options.numerics = model.numerics == "exact" ? kernels::Numerics::exact : kernels::Numerics::fast;
   options.device = device_choice_from_name(model.device).value_or(DeviceChoice());
-  options.weights = model.device_weights == "int8" ? model::WeightForm::int8 : model::WeightForm::values;
+  options.weights = model.device_weights == "int8"  ? model::WeightForm::int8
+                    : model.device_weights == "fp8" ? model::WeightForm::fp8
+                                                    : model::WeightForm::values;
   device_budget().limit(bytes_from_text(model.device_memory).value_or(0));
   host_budget().limit(bytes_from_text(model.host_memory).value_or(0));
   options.memory = memory_form(memory);

@@ -106,9 +106,9 @@ void add_model_options(CLI::App& command, ModelOptions& options, const std::stri
   add_device_option(command, options.device)->group(group);
   add_choice(
       command, "--device-weights", options.device_weights,
-      "on a CUDA device: weights of layers and head as values, or in one byte each; generation is faster "
-      "then",
-      {"values", "int8"})
+      "on a CUDA device: weights of layers and head as values, or in one byte each, whole numbers or small "
+      "floats; generation is faster then",
+      {"values", "int8", "fp8"})
       ->group(group)
       ->capture_default_str();
   add_size_option(

@@ -82,6 +82,7 @@ std::string Engine::numerics_id(RowFormat long_term) const {
   std::string id =
       fmt::format("{}-{}", kernels::numerics_id(options_.numerics, device_), dtype_name(layout_.dtype));
   if (options_.weights == model::WeightForm::int8 && !device_.is_cpu()) id += "-w8";
+  if (options_.weights == model::WeightForm::fp8 && !device_.is_cpu()) id += "-wf8";
   if (long_term != RowFormat::plain)
     id += fmt::format("-{}.{}", row_format_name(long_term), kSmallRowVersion);
   return id;

@@ -11,6 +11,7 @@
 
 #include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
+#include "mplus/core/float8.h"
 #include "mplus/core/memory_budget.h"
 #include "mplus/core/pages.h"
 #include "mplus/kernels/backend.h"
@@ -26,7 +27,7 @@ constexpr std::int64_t kStagedValues = 4'000'000;  // converted at a time
 constexpr std::size_t kGigabyte = 1'000'000'000;
 
 // f(Matrix&) and f(ConstTensor&) for everything that passes compute with, in the order it is to lie in;
-// f.large(Matrix&) for the matrices that make a model large.
+// f.large(Matrix&) for the matrices that make a model large, and f.head(Matrix&) for the last of them.
 template <class F>
 void visit(Layer& layer, F&& f) {
   for (Projection* p : {&layer.q, &layer.k, &layer.v}) f.large(p->base);
@@ -51,7 +52,7 @@ void visit(Layer& layer, F&& f) {
 template <class F>
 void visit(Weights& w, F&& f) {
   f(w.embedding);
-  f.large(w.head);
+  f.head(w.head);
   f(w.final_norm);
   f(w.positional);
   for (Layer& layer : w.layers) visit(layer, f);
@@ -61,16 +62,22 @@ std::size_t whole_places(std::size_t size_bytes) {
   return (size_bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
 }
 
-// What a matrix becomes on a device.
+bool is_packed(DType type) { return type == DType::i8 || type == DType::u8; }
+
+enum class Role : std::uint8_t { small, large, head };
+
+// What a matrix becomes on a device. Logits take the rounding of the head as it is, so that is packed in
+// whole numbers, which are the finer ones.
 class Types {
  public:
   Types(const kernels::Backend& backend, kernels::Numerics numerics, WeightForm form)
       : backend_(&backend), numerics_(numerics), form_(form) {}
 
-  DType operator()(const Matrix& m, bool large) const {
+  DType operator()(const Matrix& m, Role role) const {
     if (form_ == WeightForm::values || numerics_ == kernels::Numerics::exact)
       return backend_->weight_type(numerics_, m.dtype);
-    return large && backend_->packs_weights(numerics_, m) ? DType::i8 : DType::f16;
+    if (role == Role::small || !backend_->packs_weights(numerics_, m)) return DType::f16;
+    return form_ == WeightForm::fp8 && role != Role::head ? DType::u8 : DType::i8;
   }
 
  private:
@@ -87,8 +94,9 @@ class Counter {
  public:
   explicit Counter(const Types& types) : types_(types) {}
 
-  void operator()(const Matrix& m) { count(m, types_(m, false)); }
-  void large(const Matrix& m) { count(m, types_(m, true)); }
+  void operator()(const Matrix& m) { count(m, types_(m, Role::small)); }
+  void large(const Matrix& m) { count(m, types_(m, Role::large)); }
+  void head(const Matrix& m) { count(m, types_(m, Role::head)); }
   void operator()(const ConstTensor& x) {
     if (!x.empty()) size_bytes_ += whole_places(row_bytes(x.dtype, x.elements()));
   }
@@ -98,7 +106,7 @@ class Counter {
   void count(const Matrix& m, DType type) {
     if (m.empty() || !seen_.insert({m.data, type}).second) return;
     size_bytes_ += whole_places(row_bytes(type, m.rows * m.cols));
-    if (type == DType::i8) size_bytes_ += whole_places(row_bytes(DType::f32, m.rows));
+    if (is_packed(type)) size_bytes_ += whole_places(row_bytes(DType::f32, m.rows));
   }
 
   Types types_;
@@ -113,8 +121,9 @@ class Placer {
         types_(types),
         room_(room.tensor(DType::i8, {static_cast<std::int64_t>(room.size_bytes())})) {}
 
-  void operator()(Matrix& m) { place(m, types_(m, false)); }
-  void large(Matrix& m) { place(m, types_(m, true)); }
+  void operator()(Matrix& m) { place(m, types_(m, Role::small)); }
+  void large(Matrix& m) { place(m, types_(m, Role::large)); }
+  void head(Matrix& m) { place(m, types_(m, Role::head)); }
   void operator()(ConstTensor& x) {
     if (x.empty()) return;
     const Tensor there = next(x);
@@ -137,7 +146,7 @@ class Placer {
   void place(Matrix& m, DType type) {
     if (m.empty()) return;
     const auto [place, is_new] = placed_.try_emplace({m.data, type});
-    if (is_new) place->second = type == DType::i8 ? pack_matrix(m) : place_matrix(m, type);
+    if (is_new) place->second = is_packed(type) ? pack_matrix(m, type) : place_matrix(m, type);
     m = place->second;
   }
 
@@ -155,9 +164,9 @@ class Placer {
     return {there.data, dtype, m.rows, m.cols, nullptr, there.device};
   }
 
-  // One byte each, the largest of a row ±127.
-  Matrix pack_matrix(const Matrix& m) {
-    const Tensor there = next(ConstTensor(nullptr, DType::i8, {m.rows, m.cols}));
+  // One byte each, the largest of a row the largest there is (±127, ±448).
+  Matrix pack_matrix(const Matrix& m, DType type) {
+    const Tensor there = next(ConstTensor(nullptr, type, {m.rows, m.cols}));
     const Tensor scales = next(ConstTensor(nullptr, DType::f32, {m.rows}));
     std::vector<float> row_scales(static_cast<std::size_t>(m.rows));
     const std::int64_t step = std::max<std::int64_t>(1, kStagedValues / m.cols);
@@ -169,26 +178,30 @@ class Placer {
       queue_.pool().run(rows, [&](std::int64_t r, int) {
         float* values = &values_[static_cast<std::size_t>(r) * row];
         dequantise_row(values, m, first + r);
-        row_scales[static_cast<std::size_t>(first + r)] = pack_row(
-            reinterpret_cast<std::int8_t*>(&bytes_[static_cast<std::size_t>(r) * row]), {values, row});
+        row_scales[static_cast<std::size_t>(first + r)] =
+            pack_row(&bytes_[static_cast<std::size_t>(r) * row], type, {values, row});
       });
-      kernels::copy(queue_, there.rows(first, rows), ConstTensor(bytes_.data(), DType::i8, {rows, m.cols}));
+      kernels::copy(queue_, there.rows(first, rows), ConstTensor(bytes_.data(), type, {rows, m.cols}));
     }
     kernels::copy(queue_, scales, ConstTensor(row_scales.data(), DType::f32, {m.rows}));
-    return {there.data, DType::i8, m.rows, m.cols, static_cast<const float*>(scales.data), there.device};
+    return {there.data, type, m.rows, m.cols, static_cast<const float*>(scales.data), there.device};
   }
 
   // The row's scale. What is not finite stays so: the scale is.
-  static float pack_row(std::int8_t* codes, std::span<const float> values) {
+  static float pack_row(std::byte* codes, DType type, std::span<const float> values) {
     float most = 0;
     bool finite = true;
     for (const float x : values) {
       most = std::max(most, std::abs(x));
       finite = finite && std::isfinite(x);
     }
-    const float scale = most / 127, inverse = most > 0 && finite ? 1 / scale : 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      codes[i] = static_cast<std::int8_t>(std::nearbyint(finite ? values[i] * inverse : 1.0f));
+    const bool whole = type == DType::i8;
+    const float scale = most / (whole ? 127.0f : kMostE4m3), inverse = most > 0 && finite ? 1 / scale : 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float x = finite ? values[i] * inverse : 1.0f;
+      codes[i] = whole ? static_cast<std::byte>(static_cast<std::int8_t>(std::nearbyint(x)))
+                       : static_cast<std::byte>(f32_to_e4m3(x));
+    }
     return finite ? scale : std::numeric_limits<float>::quiet_NaN();
   }
 
@@ -277,7 +290,7 @@ std::shared_ptr<const Weights> arrange_weights(std::shared_ptr<const Weights> ho
 // Of the embedding single rows are looked up, so it may stay on the host: where a copy would save room and
 // have the same values.
 bool embedding_may_stay(const Weights& host, const Types& types) {
-  const DType there = types(host.embedding, false);
+  const DType there = types(host.embedding, Role::small);
   return host.embedding.data != host.head.data && (there == host.embedding.dtype || there == DType::f32);
 }
 

@@ -12,8 +12,9 @@
 namespace mplus::model {
 
 // What the large matrices of products become on another device: values in a type that it computes with, or
-// one byte each with a scale for every output. The processor takes them as the files have them.
-enum class WeightForm : std::uint8_t { values, int8 };
+// one byte each, a whole number or a small float (core/float8.h), with a scale for every output. The
+// processor takes them as the files have them.
+enum class WeightForm : std::uint8_t { values, int8, fp8 };
 
 // On the processor the weights as they are, or, where products read them faster in another order
 // (Backend::arrange), a copy of the layers' matrices and the head. On another device a copy there: every
