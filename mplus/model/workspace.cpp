@@ -1,13 +1,13 @@
 #include "mplus/model/workspace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/core/float16.h"
 #include "mplus/io/config/rope_frequencies.h"
 #include "mplus/kernels/activation.h"
 #include "mplus/kernels/adapter.h"
-#include "mplus/kernels/backend.h"
 #include "mplus/kernels/norm.h"
 #include "mplus/kernels/rows.h"
 #include "mplus/model/placement.h"
@@ -179,16 +179,33 @@ void begin_checks(Workspace& w) {
   w.checked.clear();
 }
 
-void end_checks(Workspace& w) {
-  if (w.checked.empty()) return;
-  const std::int32_t note = kernels::take_note(w.queue());
-  const Workspace::Checked first = w.checked[static_cast<std::size_t>(std::max(note, 0))];
-  w.checked.clear();
+namespace {
+
+void require_no_note(const Workspace& w, std::span<const Workspace::Checked> checked, std::int32_t note) {
   if (note < 0) return;
+  const Workspace::Checked first = checked[static_cast<std::size_t>(note)];
   fail(ErrorCode::corrupt,
        "{}: {}{} are NaN or infinite: the weights are damaged, or the memory that is read; get the files "
        "again",
        w.weights().files, first.layer < 0 ? "" : fmt::format("layer {}: ", first.layer), first.what);
+}
+
+}  // namespace
+
+void end_checks(Workspace& w) {
+  if (w.checked.empty()) return;
+  const std::int32_t note = kernels::take_note(w.queue());
+  const std::vector<Workspace::Checked> checked = std::exchange(w.checked, {});
+  require_no_note(w, checked, note);
+}
+
+Checks mark_checks(Workspace& w) {
+  std::unique_ptr<kernels::Mark> mark = w.queue().backend().mark(w.queue());
+  return {std::move(mark), std::exchange(w.checked, {})};
+}
+
+void end_checks(const Workspace& w, const Checks& checks) {
+  require_no_note(w, checks.checked, checks.mark->wait());
 }
 
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a) {

@@ -11,6 +11,7 @@
 
 #include "mplus/core/device_buffer.h"
 #include "mplus/kernels/attention.h"
+#include "mplus/kernels/backend.h"
 #include "mplus/kernels/kv.h"
 #include "mplus/kernels/linear.h"
 #include "mplus/kernels/outgoing.h"
@@ -165,6 +166,13 @@ struct Finite {
 void require_finite(Workspace& w, std::span<const Finite> checks);  // all at once
 void begin_checks(Workspace& w);  // forgets those of a pass that did not come to its end
 void end_checks(Workspace& w);    // waits; before anything of the pass is given away
+// In two halves, for a pass that others may follow meanwhile: what ends its checks, and the wait.
+struct Checks {
+  std::unique_ptr<kernels::Mark> mark;
+  std::vector<Workspace::Checked> checked;
+};
+Checks mark_checks(Workspace& w);
+void end_checks(const Workspace& w, const Checks& checks);
 
 // The same of a pass's queries, keys and values.
 void require_finite_attention(Workspace& w, std::int64_t layer, ConstTensor q, const Activations& a);

@@ -106,7 +106,7 @@ WritePass::WritePass(Workspace& w, std::span<const WriteItem> batch)
 
 // What is on its way to the host must not arrive in memory that is given back.
 WritePass::~WritePass() {
-  if (!failed_) return;
+  if (!failed_ && !under_way()) return;
   try {
     w_->queue().wait();
   } catch (const Error&) {  // nothing arrives any more
@@ -119,6 +119,11 @@ void WritePass::leave(std::size_t item) {
 }
 
 bool WritePass::advance(std::int64_t layers) {
+  start(layers);
+  return finish();
+}
+
+void WritePass::start(std::int64_t layers) {
   w_->reserve(stack_->rows);
   for (const WriteShare& s : stack_->shares) w_->reserve_positions(s.cached());
   failed_ = true;  // where anything below throws
@@ -128,10 +133,16 @@ bool WritePass::advance(std::int64_t layers) {
     run_layer(next_++);
   }
   if (done()) bring_written();
+  checks_ = mark_checks(*w_);
+  failed_ = false;
+}
+
+bool WritePass::finish() {
+  failed_ = true;
   for (const WriteShare& s : stack_->shares)
     if (s.memory) s.memory->get_ready(s.written, &w_->queue().pool());
-  end_checks(*w_);
-  w_->queue().wait();
+  end_checks(*w_, *checks_);
+  checks_.reset();
   failed_ = false;
   return done();
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,8 +47,12 @@ class WritePass {
   WritePass& operator=(const WritePass&) = delete;
   ~WritePass();
 
-  // Goes on by so many layers; true: done. Where it throws, the pass is of no further use.
+  // Goes on by so many layers; true: done. Where it throws, the pass is of no further use. In two halves: a
+  // device is told what to do; then it is waited for, and meanwhile others may tell it more.
   bool advance(std::int64_t layers);
+  void start(std::int64_t layers);
+  bool finish();
+  bool under_way() const { return checks_.has_value(); }  // started, not finished
   bool done() const { return next_ > highest_; }
   bool failed() const { return failed_; }
   std::size_t items() const { return stops_.size(); }
@@ -78,6 +83,7 @@ class WritePass {
   std::int64_t next_ = 0;
   std::int64_t highest_ = 0;  // no layer above writes
   bool failed_ = false;
+  std::optional<Checks> checks_;  // of the part that is under way
 };
 
 // All of it at once.

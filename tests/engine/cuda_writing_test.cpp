@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "mplus/engine/generation.h"
 #include "mplus/engine/ingestion.h"
 #include "mplus/engine/run/runner.h"
 #include "mplus/kernels/backend.h"
@@ -75,6 +76,42 @@ TEST(CudaWriting, NeighboursChangeNothing) {
     run_together<Ingestion>(engine.runner(), writes);
     expect_same_memory(sessions[0].memory(), alone.memory());
   }
+}
+
+// Nine writers are two passes, one of which is always under way between steps.
+TEST(CudaWriting, SomebodyReadsWhileAPassIsUnderWay) {
+  Engine engine(on_the_gpu());
+  const auto text = random_ids(2600, 1), prompt = random_ids(20, 2);
+  Session alone(engine, 1), reader(engine, 50);
+  alone.remember_ids(text, "text");
+  reader.remember_ids(random_ids(1500, 3), "text");
+  Session other = reader.fork();
+  GenerateOptions options;
+  options.max_tokens = 12;
+  Generation first = Generation::generate_ids(reader, prompt, options);
+  run_alone(engine.runner(), first);
+  std::vector<Session> sessions;
+  std::vector<Ingestion> writes;
+  for (std::uint64_t i = 0; i < 9; ++i) sessions.emplace_back(engine, i + 1);
+  for (Session& session : sessions) writes.emplace_back(session, Document{.source = "text", .ids = text});
+  Generation second = Generation::generate_ids(other, prompt, options);
+  for (bool more = true; more;) {
+    std::vector<WorkItem> items;
+    std::vector<Ingestion*> whose;
+    for (Ingestion& write : writes)
+      if (Work* work = write.next_work()) {
+        items.push_back({work});
+        whose.push_back(&write);
+      }
+    Work* token = second.next_work();
+    if (token) items.push_back({token});
+    more = !items.empty();
+    engine.runner().step(items);
+    for (std::size_t i = 0; i < whose.size(); ++i) whose[i]->take(std::move(items[i].result));
+    if (token) second.take(std::move(items.back().result));
+  }
+  EXPECT_EQ(second.answer().tokens, first.answer().tokens);
+  expect_same_memory(sessions[0].memory(), alone.memory());
 }
 
 TEST(CudaWriting, KeptHiddenStatesAreOnTheHost) {

@@ -166,14 +166,36 @@ void Runner::write(std::span<WorkItem* const> items) {
     write_of(*item).alone = true;
   }
   if (!limited || std::none_of(items.begin(), items.end(), under_way)) begin_writes(items);
+  if (!limited && !queue_.device().is_cpu()) return write_ahead(items);
   bool went_on = false;
   for (const WorkItem* first : items) {
     // A copy: where it ends, all leave it.
     const std::shared_ptr<model::WritePass> pass = write_of(*first).seat.pass();
     if (!pass || first->result.done || (limited && went_on && !pass->done())) continue;
     went_on = went_on || !pass->done();
-    advance_write(pass, items);
+    start_write(*pass, items);
+    finish_write(pass, items);
   }
+}
+
+// The next pass is started before the last one's end is waited for.
+void Runner::write_ahead(std::span<WorkItem* const> items) {
+  std::shared_ptr<model::WritePass> first, next;
+  for (const bool under_way : {true, false})
+    for (const WorkItem* item : items) {
+      const std::shared_ptr<model::WritePass>& pass = write_of(*item).seat.pass();
+      if (!pass || pass->under_way() != under_way || pass == first) continue;
+      if (!first) first = pass;
+      else if (!next) next = pass;
+    }
+  if (!first) return;
+  if (!first->under_way()) start_write(*first, items);
+  if (next && !next->under_way()) start_write(*next, items);
+  finish_write(first, items);
+}
+
+std::int64_t Runner::write_layers() const {
+  return options_.write_layers > 0 ? options_.write_layers : workspace_.weights().config.layers;
 }
 
 void Runner::begin_writes(std::span<WorkItem* const> items) {
@@ -200,26 +222,46 @@ void Runner::begin_writes(std::span<WorkItem* const> items) {
   begin();
 }
 
-void Runner::advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items) {
-  std::vector<WorkItem*> mine;
+namespace {
+
+template <class F>
+void for_writes_of(const model::WritePass& pass, std::span<WorkItem* const> items, const F& f) {
   for (WorkItem* item : items)
-    if (write_of(*item).seat.pass() == pass) mine.push_back(item);
-  const std::int64_t layers =
-      options_.write_layers > 0 ? options_.write_layers : workspace_.weights().config.layers;
+    if (write_of(*item).seat.pass().get() == &pass) f(*item);
+}
+
+// In the next step alone, where nobody shares the blame.
+void leave_failed(const model::WritePass& pass, std::span<WorkItem* const> items) {
+  const bool alone = pass.items() == 1;
+  for_writes_of(pass, items, [&](WorkItem& item) {
+    if (alone) item.result = {.done = true, .error = std::current_exception()};
+    write_of(item).alone = true;
+    write_of(item).seat = {};
+  });
+}
+
+}  // namespace
+
+void Runner::start_write(model::WritePass& pass, std::span<WorkItem* const> items) {
   try {
-    if (!pass->advance(layers)) return;
-    for (WorkItem* item : mine) {
-      Write& w = write_of(*item);
+    pass.start(write_layers());
+  } catch (...) {
+    leave_failed(pass, items);
+  }
+}
+
+void Runner::finish_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items) {
+  if (!pass->under_way()) return;  // failed
+  try {
+    if (!pass->finish()) return;
+    for_writes_of(*pass, items, [&](WorkItem& item) {
+      Write& w = write_of(item);
       w.written = pass->take(w.seat.place());
       w.seat = {};
-      item->result.done = true;
-    }
+      item.result.done = true;
+    });
   } catch (...) {
-    for (WorkItem* item : mine) {
-      write_of(*item).seat = {};
-      write_of(*item).alone = true;  // in the next step
-      if (pass->items() == 1) item->result = {.done = true, .error = std::current_exception()};
-    }
+    leave_failed(*pass, items);
   }
 }
 

@@ -3,8 +3,9 @@
 //
 // A step takes one piece of work from each of any number of sessions, kinds mixed, and does it in as few
 // passes as it can: tokens, blocks of prompts and scouts in one read pass, writes together in one write pass.
-// It changes no memory: whoever takes the result does. What is written comes out bit for bit as if the
-// session were alone. One that fails (its rows are damaged, say) fails alone.
+// Of several write passes on a device a step ends one, and leaves it the next to go on with: so it never
+// waits for the host. It changes no memory: whoever takes the result does. What is written comes out bit for
+// bit as if the session were alone. One that fails (its rows are damaged, say) fails alone.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,10 @@ class Runner {
   void bring_store(const Prefill& prompt);
   void write(std::span<WorkItem* const> items);
   void begin_writes(std::span<WorkItem* const> items);
-  void advance_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
+  void write_ahead(std::span<WorkItem* const> items);
+  void start_write(model::WritePass& pass, std::span<WorkItem* const> items);
+  void finish_write(const std::shared_ptr<model::WritePass>& pass, std::span<WorkItem* const> items);
+  std::int64_t write_layers() const;  // in one step
 
   RunnerOptions options_;
   ThreadPool pool_;
