@@ -110,11 +110,12 @@ Spread step_beside_a_write(const engine::Session& session, std::int64_t tokens) 
     engine::Work* layer = decodes ? write.next_work() : nullptr;
     std::vector<engine::WorkItem> items{{token}};
     if (layer) items.push_back({layer});
-    const double took = seconds_of([&] { engine.runner().step(items); });
-    answer.take(std::move(items[0].result));
-    if (!layer) continue;
-    write.take(std::move(items[1].result));
-    seconds.push_back(took);
+    const double took = seconds_of([&] {
+      engine.runner().step(items);
+      answer.take(std::move(items[0].result));
+      if (layer) write.take(std::move(items[1].result));
+    });
+    if (layer) seconds.push_back(took);
   }
   engine.runner().set_write_layers(0);
   if (seconds.empty())
