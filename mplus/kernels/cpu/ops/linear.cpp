@@ -44,11 +44,17 @@ void run_rounded(const Cut& cut, std::int64_t item, std::byte* scratch) {
   table().batched_rounded(cut.job, share, scratch);
 }
 
+// Of a whole item; the end, behind the last.
+std::int64_t first_output(const Cut& cut, std::int64_t item) {
+  const std::int64_t large = std::min(item, cut.large);
+  return std::min(cut.job.outputs, large * cut.large_size + (item - large) * cut.size);
+}
+
 void run_item(const Cut& cut, std::int64_t item, std::byte* scratch) {
   const Table& isa = table();
   if (cut.whole) {
     const auto run = !cut.single ? isa.few_i8 : cut.path == Path::i8 ? isa.vector_i8 : isa.vector_f32;
-    return run(cut.job, item * cut.size, std::min(cut.job.outputs, (item + 1) * cut.size));
+    return run(cut.job, first_output(cut, item), first_output(cut, item + 1));
   }
   if (cut.path == Path::rounded) return run_rounded(cut, item, scratch);
   const auto run = cut.path == Path::i8 ? isa.batched_i8 : isa.batched_f32;
@@ -114,13 +120,17 @@ void round_inputs(Queue& queue, const LinearJob& of, std::byte* rounded) {
   });
 }
 
-// Several items per thread, so that a late thread does not hold up the others.
+// One large item for each thread, which is one stream from memory, then small ones, so that a late thread
+// does not hold up the others.
 void cut_outputs(Cut& cut, int threads) {
-  const std::int64_t pieces = std::int64_t{4} * threads;
-  const std::int64_t group = std::max<std::int64_t>(4, table().group_weights);
-  cut.size =
-      std::max<std::int64_t>(16, ((cut.job.outputs + pieces - 1) / pieces + group - 1) / group * group);
-  cut.items = (cut.job.outputs + cut.size - 1) / cut.size;
+  const std::int64_t group = std::max<std::int64_t>(16, table().group_weights);
+  const std::int64_t groups = (cut.job.outputs + group - 1) / group;
+  const std::int64_t large = groups * 7 / 10 / threads;
+  cut.large = large > 1 ? threads : 0;
+  cut.large_size = large * group;
+  const std::int64_t rest = groups - cut.large * large, pieces = std::int64_t{4} * threads;
+  cut.size = std::max<std::int64_t>(1, (rest + pieces - 1) / pieces) * group;
+  cut.items = cut.large + (rest * group + cut.size - 1) / cut.size;
   cut.work = cut.job.inputs * cut.job.outputs * (cut.job.T + 3) / 16;  // decoding is cheap per weight
 }
 

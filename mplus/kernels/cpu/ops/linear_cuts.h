@@ -28,7 +28,9 @@ struct Cut {
   bool single = false;
   bool whole = false;  // items are ranges of outputs, for all rows of x
   std::int64_t items = 0;
-  std::int64_t size = 0;    // outputs of a whole item, or panels
+  std::int64_t size = 0;   // outputs of a whole item, or panels
+  std::int64_t large = 0;  // of the whole items the first, of large_size outputs each
+  std::int64_t large_size = 0;
   std::int64_t shares = 1;  // of the rows of x, of `share` rows each
   std::int64_t share = 0;
   std::size_t scratch_size = 0;
