@@ -195,6 +195,7 @@ void require_no_note(const Workspace& w, std::span<const Workspace::Checked> che
 void end_checks(Workspace& w) {
   if (w.checked.empty()) return;
   const std::int32_t note = kernels::take_note(w.queue());
+  if (note < 0) return w.checked.clear();  // its memory is kept
   const std::vector<Workspace::Checked> checked = std::exchange(w.checked, {});
   require_no_note(w, checked, note);
 }
