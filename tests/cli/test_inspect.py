@@ -64,7 +64,7 @@ class OwnWheels(ProgramTest):
             wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
             wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr(f"{info}/RECORD", "")
-        self.environment["PIP_FIND_LINKS"] = str(links)
+        self.environment["PIP_FIND_LINKS"] = links.as_uri()  # pip splits paths at blanks
 
 
 class Models(OwnWheels):
