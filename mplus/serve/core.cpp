@@ -35,6 +35,13 @@ Core::Core(engine::Engine& engine, store::Store& store, const CoreOptions& optio
   add_page_routes(router);
   add_mcp_routes(router, mcp);
   add_openapi_route(router, options.services.version);
+  engine.runner().observe_recalls([this](double seconds) { metrics.recall_seconds.add(seconds); });
+  store.database().observe_commits([this](double seconds) { metrics.commit_seconds.add(seconds); });
+}
+
+Core::~Core() {
+  services.engine.runner().observe_recalls({});
+  services.store.database().observe_commits({});
 }
 
 }  // namespace mplus::serve

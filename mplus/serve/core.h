@@ -16,6 +16,9 @@ struct CoreOptions {
 
 struct Core {
   Core(engine::Engine& engine, store::Store& store, const CoreOptions& options);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core();
 
   Metrics metrics;
   Memories memories;

@@ -27,14 +27,17 @@ class Histogram {
   double sum_ = 0;
 };
 
-inline constexpr std::array kSecondsBounds{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,  0.15, 0.25,
-                                           0.5,   0.75,  1.0,  2.5,  5.0,  10.0, 20.0, 40.0, 80.0};
+inline constexpr std::array kSecondsBounds{0.0002, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.04,
+                                           0.06,   0.08,   0.1,   0.15,  0.25, 0.5,  0.75,
+                                           1.0,    2.5,    5.0,   10.0,  20.0, 40.0, 80.0};
 
 struct Metrics {
   Histogram time_to_first_token{kSecondsBounds};
   Histogram inter_token_latency{kSecondsBounds};
   Histogram request_seconds{kSecondsBounds};
-  Histogram write_seconds{kSecondsBounds};  // of a document's chunk, waiting included
+  Histogram write_seconds{kSecondsBounds};   // of a document's chunk, waiting included
+  Histogram recall_seconds{kSecondsBounds};  // of an answer's, without its scout pass
+  Histogram commit_seconds{kSecondsBounds};
   std::atomic<std::uint64_t> prompt_tokens = 0, generation_tokens = 0, document_tokens = 0,
                              chunks_written = 0;
 

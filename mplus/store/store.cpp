@@ -202,6 +202,18 @@ std::vector<SessionInfo> Store::list() {
   return sessions;
 }
 
+std::int64_t Store::disk_bytes() {
+  std::int64_t bytes = database_.integer(
+      "SELECT (SELECT coalesce(sum(size), 0) FROM (SELECT DISTINCT file, size FROM states)) + "
+      "(SELECT coalesce(sum(size), 0) FROM (SELECT DISTINCT file, size FROM segments))");
+  for (const char* of : {"", "-wal"}) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(database_.file().string() + of, error);
+    if (!error) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
 SessionInfo Store::look_at(std::string_view name) {
   Statement row = database_.prepare(select_ready("AND name = ?"));
   SessionInfo info = row.bind(name).step() ? read_info(row) : get(name);

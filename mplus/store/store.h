@@ -113,6 +113,7 @@ class Store {
   bool read_only() const { return read_only_; }  // the folder cannot be written, and nothing is
 
   std::vector<SessionInfo> list();  // damaged ones, too
+  std::int64_t disk_bytes();        // of database, states and segments; what forks share counts once
   // Throws corrupt where the session's row is damaged, or lost.
   std::optional<SessionInfo> find(std::string_view name);
   SessionInfo get(std::string_view name);      // throws not_found naming what there is

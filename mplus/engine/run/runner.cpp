@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/memory/resident_store.h"
 
@@ -152,9 +153,11 @@ void Runner::bring_store(const Prefill& prompt) {
 
 void Runner::plan(WorkItem& item, const Scout& work, std::span<const memory::LayerQueries> states) {
   if (work.item.memory) work.item.memory->settle(&pool_);
+  const auto began = Clock::now();
   report(item, [&] {
     if (work.plan) work.plan(queue_, states);
   });
+  if (on_recall_) on_recall_(seconds_since(began));
 }
 
 void Runner::write(std::span<WorkItem* const> items) {

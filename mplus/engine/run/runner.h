@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -51,6 +52,8 @@ class Runner {
   void set_store_bytes(std::size_t size_bytes) { options_.store_bytes = size_bytes; }
 
   std::int64_t read_passes() const { return read_passes_; }  // so far
+  // Told of every recall that is decided for a whole answer: the seconds that takes, without its scout pass.
+  void observe_recalls(std::function<void(double)> told) { on_recall_ = std::move(told); }
 
   model::Workspace& workspace() { return workspace_; }
   const model::Workspace& workspace() const { return workspace_; }
@@ -74,6 +77,7 @@ class Runner {
   kernels::Queue queue_;
   model::Workspace workspace_;
   std::int64_t read_passes_ = 0;
+  std::function<void(double)> on_recall_ = {};
   // Reused, so that a step of decodes allocates nothing.
   std::vector<WorkItem*> reads_, writes_;
   std::vector<model::ReadItem> batch_;

@@ -1,6 +1,7 @@
 // Models, tokens, and whether the server is well.
 #include <fmt/core.h>
 
+#include "mplus/core/memory_budget.h"
 #include "mplus/serve/api/answer/memory_choice.h"
 #include "mplus/serve/api/router.h"
 
@@ -67,6 +68,10 @@ std::string metrics_text(Services& services) {
         static_cast<double>(jobs - std::min(jobs, working)));
   gauge("step_seconds", "Time of the last step.", services.scheduler.last_step_seconds());
   gauge("memories_open", "Memories that are held open.", static_cast<double>(services.memories.open_count()));
+  gauge("rows_bytes", "Host memory of memories' rows, those in files aside.",
+        static_cast<double>(host_budget().used()));
+  gauge("store_bytes", "Disk that the store takes: database, states and segments.",
+        static_cast<double>(services.store.disk_bytes()));
   counter("prompt_tokens_total", "Tokens of prompts.", m.prompt_tokens);
   counter("generation_tokens_total", "Tokens generated.", m.generation_tokens);
   counter("document_tokens_total", "Tokens of documents read.", m.document_tokens);
@@ -76,6 +81,9 @@ std::string metrics_text(Services& services) {
   text += m.inter_token_latency.text("inter_token_latency_seconds", "Between two pieces of an answer.");
   text += m.request_seconds.text("e2e_request_latency_seconds", "From a request to the end of its answer.");
   text += m.write_seconds.text("write_seconds", "Between two chunks of a document.");
+  text += m.recall_seconds.text("recall_seconds", "Choosing what an answer recalls, without its scout pass.");
+  text +=
+      m.commit_seconds.text("commit_seconds", "A commit of the journal, with whatever waits for the disk.");
   return text + m.replies_text();
 }
 

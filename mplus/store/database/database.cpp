@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "mplus/core/clock.h"
 #include "mplus/core/error.h"
 #include "mplus/store/database/page_check.h"
 #include "mplus/store/database/row_sum.h"
@@ -280,8 +281,10 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
+  const auto began = Clock::now();
   database_->execute("COMMIT");
   open_ = false;
+  if (database_->on_commit_) database_->on_commit_(seconds_since(began));
 }
 
 }  // namespace mplus::store

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -90,6 +91,8 @@ class Database {
   void require_unchanged() const;  // throws io where somebody has written to a file that was to be immutable
   void set_durability(Durability durability);  // of the next transaction
   void wait_at_most(int milliseconds);         // for other processes; kBusyMilliseconds unless set
+  // Told of every commit: the seconds it took.
+  void observe_commits(std::function<void(double)> told) { on_commit_ = std::move(told); }
 
   // Pages that were met and are not what was written (page_check.h). While there are some, nothing is
   // committed.
@@ -117,6 +120,8 @@ class Database {
   std::optional<FileVersion> version_;  // immutable: as it was opened
   std::unique_ptr<sqlite3, Close> handle_;
   Durability durability_ = Durability::machine;
+  std::function<void(double)> on_commit_ = {};
+  friend class Transaction;
 };
 
 // All of a database as it is now, whatever others write to it meanwhile; `to` is empty, or becomes the same.
