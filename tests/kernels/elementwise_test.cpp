@@ -21,7 +21,8 @@ TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
       Random random(static_cast<std::uint64_t>(T * 1000 + d));
       const std::vector<float> x = random.values(T * d, 30.0f), weight = random.values(d);
       std::vector<float> out(x.size());
-      cpu::rms_norm(queue, out.data(), x.data(), weight.data(), T, d, 1e-5f);
+      const ConstTensor scale = floats(weight, {d});
+      cpu::rms_norm(queue, floats(out, {T, d}), floats(x, {T, d}), scale, 1e-5f);
       for (std::int64_t t = 0; t < T; ++t) {
         double squares = 0.0;
         for (std::int64_t i = 0; i < d; ++i)
@@ -37,7 +38,8 @@ TEST_P(ElementwiseTest, RmsNormEqualsItsDefinition) {
         }
       }
       std::vector<float> in_place = x;
-      cpu::rms_norm(queue, in_place.data(), in_place.data(), weight.data(), T, d, 1e-5f);
+      const Tensor both = floats(in_place, {T, d});
+      cpu::rms_norm(queue, both, both, scale, 1e-5f);
       ASSERT_TRUE(same_bits(in_place.data(), out.data(), T * d));
     }
   }

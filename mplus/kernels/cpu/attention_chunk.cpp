@@ -67,32 +67,46 @@ void soften(float* scores, std::int64_t n, float& maximum, float& total) {
   total = sum(sums);
 }
 
-// out[r][i…] += Σ_j weights[r][j] * values[j][i…] for R heads and V vectors; the last may be partial.
+// Rows of values on their way into heads' results: out[r] += Σ_j weights[r][j] * values[j].
+template <class Element>
+struct Mixing {
+  float* out;
+  std::int64_t out_step;  // floats from a head's to the next
+  const float* weights;
+  const Element* values;
+  std::int64_t n, e;
+
+  MPLUS_INLINE Mixing head(int r) const {
+    return {out + r * out_step, out_step, weights + r * kScoreStep, values, n, e};
+  }
+};
+
+// V vectors of R heads from column i on; of the last `partial` lanes count, if that is not 0.
 template <int R, int V, class Element>
-MPLUS_INLINE void mix(float* out, std::int64_t out_step, const float* weights, const Element* values,
-                      std::int64_t n, std::int64_t e, std::int64_t partial) {
+MPLUS_INLINE void mix(const Mixing<Element>& of, std::int64_t i, std::int64_t partial = 0) {
+  float* out = of.out + i;
   F acc[R][V];
   MPLUS_UNROLL for (int r = 0; r < R; ++r) {
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
-      const float* from = out + r * out_step + v * kLanes;
+      const float* from = out + r * of.out_step + v * kLanes;
       acc[r][v] = v == V - 1 && partial != 0 ? load_partial(from, partial) : load(from);
     }
   }
-  for (std::int64_t j = 0; j < n; ++j) {
-    const Element* row = values + j * e;
+  for (std::int64_t j = 0; j < of.n; ++j) {
+    const Element* row = of.values + j * of.e + i;
     F value[V];
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
       value[v] =
           v == V - 1 && partial != 0 ? load_partial(row + v * kLanes, partial) : load(row + v * kLanes);
     }
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
-      const F weight = splat(weights[r * kScoreStep + j]);
+      const F weight = splat(of.weights[r * kScoreStep + j]);
       MPLUS_UNROLL for (int v = 0; v < V; ++v) acc[r][v] = fma(weight, value[v], acc[r][v]);
     }
   }
   MPLUS_UNROLL for (int r = 0; r < R; ++r) {
     MPLUS_UNROLL for (int v = 0; v < V; ++v) {
-      float* to = out + r * out_step + v * kLanes;
+      float* to = out + r * of.out_step + v * kLanes;
       v == V - 1 && partial != 0 ? store_partial(to, acc[r][v], partial) : store(to, acc[r][v]);
     }
   }
@@ -106,19 +120,14 @@ void mix_values(float* out, std::int64_t out_step, const float* weights, const E
     for (std::int64_t i = 0; i < e; ++i) out[r * out_step + i] = 0.0f;
   for (std::int64_t j = 0; j < n; j += kMixRows) {
     const std::int64_t count = min_of(kMixRows, n - j);
-    const Element* rows = values + j * e;
-    prefetch_rows(rows, count * e);
+    const Mixing<Element> rows{out, out_step, weights + j, values + j * e, count, e};
+    prefetch_rows(rows.values, count * e);
     std::int64_t i = 0;
     if constexpr (kWideVectors > 0)
       for (; i + kWideVectors * kLanes <= e; i += kWideVectors * kLanes)
-        MPLUS_UNROLL for (int r = 0; r < R; ++r) {
-          mix<1, kWideVectors>(out + r * out_step + i, out_step, weights + r * kScoreStep + j, rows + i,
-                               count, e, 0);
-        }
-    for (; i + kVectors * kLanes <= e; i += kVectors * kLanes)
-      mix<R, kVectors>(out + i, out_step, weights + j, rows + i, count, e, 0);
-    for (; i < e; i += kLanes)
-      mix<R, 1>(out + i, out_step, weights + j, rows + i, count, e, e - i < kLanes ? e - i : 0);
+        MPLUS_UNROLL for (int r = 0; r < R; ++r) { mix<1, kWideVectors>(rows.head(r), i); }
+    for (; i + kVectors * kLanes <= e; i += kVectors * kLanes) mix<R, kVectors>(rows, i);
+    for (; i < e; i += kLanes) mix<R, 1>(rows, i, e - i < kLanes ? e - i : 0);
   }
 }
 

@@ -131,8 +131,7 @@ class CpuBackend final : public Backend {
 
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
                 std::optional<DType>) const override {
-    cpu::rms_norm(queue, out.on_host<float>(), x.on_host<float>(), weight.on_host<float>(), x.size(0),
-                  x.size(1), epsilon);
+    cpu::rms_norm(queue, out, x, weight, epsilon);
   }
 
   void swiglu(Queue& queue, Tensor out, ConstTensor gate, ConstTensor up) const override {

@@ -41,24 +41,20 @@ std::size_t attend_tiles_scratch(std::int64_t head_size);
 void attend_tiles(const AttendJob& job, std::int64_t group, std::int64_t panel, std::byte* scratch);
 
 std::size_t packed_queries_size(std::int64_t T, std::int64_t d_r);
-void pack_queries(float* packed, const float* q, std::int64_t T, std::int64_t d_r);
+void pack_queries(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);
 std::size_t score_scratch(std::int64_t d_r);
-void score_keys(float* scores, const float* packed, std::int64_t T, const std::byte* keys, DType dtype,
-                std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+void score_keys(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch);
 std::size_t packed_queries_i8_size(std::int64_t T, std::int64_t d_r);
 void pack_queries_i8(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);
 std::size_t score_i8_scratch(std::int64_t d_r);
-void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                   std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+void score_keys_i8(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch);
 // Where MPLUS_SHORT_SIGMOID is defined.
-void score_keys_i8_fast(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+void score_keys_i8_fast(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch);
 // Where MPLUS_MATRIX_I8 is defined.
 std::size_t packed_queries_matrix_size(std::int64_t T, std::int64_t d_r);
 void pack_queries_matrix(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r);
 std::size_t score_matrix_scratch(std::int64_t d_r);
-void score_keys_matrix(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                       std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
+void score_keys_matrix(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch);
 
 void rms_norm_row(float* out, const float* x, const float* weight, std::int64_t d, float epsilon);
 void swiglu(float* out, const float* gate, const float* up, std::int64_t n);

@@ -225,11 +225,17 @@ Room room_in(std::byte* scratch, std::int64_t inputs) {
 }
 std::int64_t blocks_of(const Share& share) { return (share.t1 - share.t0 + kRows - 1) / kRows; }
 
-// One panel's sums over columns [begin, end), and over the addition with the last of them; put(sums, t) gets
-// those of a block when they are whole. Sums of a block wait at room.sums + block · sum_step.
+// Columns [begin, end) of the panel of outputs from row0 on.
+struct Piece {
+  std::int64_t row0, begin, end;
+};
+
+// A piece's sums, and those of the addition with the last piece of a panel; put(sums, t) gets those of a
+// block when they are whole. Sums of a block wait at room.sums + block · sum_step.
 template <class Put>
-MPLUS_INLINE void run_piece(const LinearJob& job, const Room& room, std::int64_t row0, std::int64_t begin,
-                            std::int64_t end, const Share& share, std::int64_t sum_step, const Put& put) {
+MPLUS_INLINE void run_piece(const LinearJob& job, const Room& room, const Piece& piece, const Share& share,
+                            std::int64_t sum_step, const Put& put) {
+  const auto row0 = piece.row0, begin = piece.begin, end = piece.end;
   const std::int64_t steps = tiles_of(end - begin), low_steps = tiles_of(job.low.inputs);
   const bool first = begin == 0, last = end == job.inputs, adds = last && job.low.rounded != nullptr;
   for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(room.packed, job, row0, begin, end); });
@@ -282,7 +288,7 @@ void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratc
     Room room = room_in(scratch, job.inputs);
     for (std::int64_t panel = share.panel0; panel < share.panel1; ++panel) {
       const std::int64_t row0 = panel * kOutputs;
-      run_piece(job, room, row0, begin, end, share, waiting ? kSumBytes : 0,
+      run_piece(job, room, {row0, begin, end}, share, waiting ? kSumBytes : 0,
                 [&](const std::byte* sums, std::int64_t t) { put_block(job, sums, t, row0); });
       if (waiting) room.sums += blocks_of(share) * kSumBytes;
     }
@@ -302,10 +308,10 @@ void gated(const LinearJob& gate, const LinearJob& up, const Share& share, std::
     for (std::int64_t panel = share.panel0; panel < share.panel1; ++panel) {
       const std::int64_t row0 = panel * kOutputs;
       const std::byte* gates = room.sums;
-      run_piece(gate, room, row0, begin, end, share, kSumBytes, [](const std::byte*, std::int64_t) {});
+      run_piece(gate, room, {row0, begin, end}, share, kSumBytes, [](const std::byte*, std::int64_t) {});
       room.sums += blocks_of(share) * kSumBytes;
       const std::byte* ups = room.sums;
-      run_piece(up, room, row0, begin, end, share, kSumBytes, [&](const std::byte* sums, std::int64_t t) {
+      run_piece(up, room, {row0, begin, end}, share, kSumBytes, [&](const std::byte* sums, std::int64_t t) {
         put_gated(gate, gates + (sums - ups), sums, t, row0);
       });
       room.sums += blocks_of(share) * kSumBytes;

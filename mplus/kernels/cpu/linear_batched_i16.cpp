@@ -154,10 +154,17 @@ MPLUS_INLINE void add_columns(F (&sums)[kRows][kVectors], const std::byte* x, co
   }
 }
 
-// One piece of a panel with rows [t0, t1).
-void multiply(const LinearJob& job, const std::byte* packed, const F (&scales)[kVectors], std::int64_t row0,
-              std::int64_t t0, std::int64_t t1, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t t = t0; t < t1; t += kRows) {
+// Columns [begin, end) of the panel of outputs from row0 on.
+struct Piece {
+  std::int64_t row0, begin, end;
+};
+
+// A packed piece with the share's rows.
+void multiply(const LinearJob& job, const std::byte* packed, const F (&scales)[kVectors], const Piece& piece,
+              const Share& share) {
+  const auto [row0, begin, end] = piece;
+  const std::int64_t t1 = share.t1;
+  for (std::int64_t t = share.t0; t < t1; t += kRows) {
     const RoundedGroup x = group_at(job, t);
     F sums[kRows][kVectors] = {};
     for (std::int64_t c = begin; c < end; c += kScaled)
@@ -195,14 +202,14 @@ void batched_rounded(const LinearJob& job, const Share& share, std::byte* scratc
   const std::int64_t columns = piece_columns(job.inputs);
   for (std::int64_t row0 = share.panel0 * kPanelRounded; row0 < share.panel1 * kPanelRounded;
        row0 += kPanelRounded) {
-    LinearJob piece = job;
+    LinearJob adding = job;  // from the second piece on
     std::int64_t begin = 0;
     do {  // once where there are no columns: the product is zero
       const std::int64_t end = min_of(job.inputs, begin + columns);
       F scales[kVectors];
       for_code_type(job.dtype, [&]<DType kType>() { pack<kType>(scratch, scales, job, row0, begin, end); });
-      multiply(piece, scratch, scales, row0, share.t0, share.t1, begin, end);
-      piece.accumulate = true;
+      multiply(adding, scratch, scales, {row0, begin, end}, share);
+      adding.accumulate = true;
     } while ((begin += columns) < job.inputs);
   }
 }

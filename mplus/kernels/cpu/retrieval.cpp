@@ -35,13 +35,14 @@ std::size_t packed_queries_size(std::int64_t T, std::int64_t d_r) {
 }
 
 // Panels of kPanel queries, the last of as many whole vectors as it needs: [d_r, width] each.
-void pack_queries(float* packed, const float* q, std::int64_t T, std::int64_t d_r) {
+void pack_queries(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) {
+  auto* to = reinterpret_cast<float*>(packed);
   for (std::int64_t t0 = 0; t0 < T; t0 += kPanel) {
     const std::int64_t count = min_of<std::int64_t>(kPanel, T - t0);
     const std::int64_t width = (count + kLanes - 1) / kLanes * kLanes;
     for (std::int64_t i = 0; i < d_r; ++i)
       for (std::int64_t lane = 0; lane < width; ++lane)
-        *packed++ = lane < count ? q[(t0 + lane) * d_r + i] : 0.0f;
+        *to++ = lane < count ? q[(t0 + lane) * d_r + i] : 0.0f;
   }
 }
 
@@ -49,8 +50,8 @@ std::size_t score_scratch(std::int64_t d_r) {
   return static_cast<std::size_t>(kKeys * (d_r + kLanes)) * sizeof(float);
 }
 
-void score_keys(float* scores, const float* packed, std::int64_t T, const std::byte* keys, DType dtype,
-                std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+void score_keys(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  const auto [scores, packed, keys, dtype, T, d_r] = job;
   F* sums = reinterpret_cast<F*>(scratch);
   float* converted = reinterpret_cast<float*>(sums + kKeys);
   const std::int64_t element_bytes = dtype == DType::bf16 ? 2 : 4;
@@ -58,7 +59,7 @@ void score_keys(float* scores, const float* packed, std::int64_t T, const std::b
     const std::int64_t n = min_of(kKeys, j1 - j0);
     to_f32(converted, keys + j0 * d_r * element_bytes, dtype, n * d_r);
     for (std::int64_t j = 0; j < n; ++j) sums[j] = F{};
-    const float* panel = packed;
+    auto* panel = reinterpret_cast<const float*>(packed);
     for (std::int64_t t = 0; t < T; t += kPanel) {
       const std::int64_t count = min_of<std::int64_t>(kPanel, T - t);
       const std::int64_t vectors = (count + kLanes - 1) / kLanes;

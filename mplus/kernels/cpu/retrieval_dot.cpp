@@ -169,8 +169,8 @@ std::size_t score_dot_scratch(std::int64_t d_r) {
          kKeys * sizeof(float);
 }
 
-void score_keys_dot(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                    std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+void score_keys_dot(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  const auto [scores, packed, keys, dtype, T, d_r] = job;
   const std::int64_t steps = steps_of(d_r);
   const Keys block = keys_in(scratch);
   const auto* scales = reinterpret_cast<const float*>(packed + T * code_bytes(d_r));

@@ -134,8 +134,8 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
 }
 
 template <class Sigmoid>
-MPLUS_INLINE void score(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+MPLUS_INLINE void score(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  const auto [scores, packed, keys, dtype, T, d_r] = job;
   const std::int64_t words = words_of(d_r);
   F* sums = reinterpret_cast<F*>(scratch);
   const KeyCodes codes = codes_in(scratch + kKeys * kVectorBytes, words);
@@ -195,15 +195,13 @@ std::size_t score_i8_scratch(std::int64_t d_r) {
   return static_cast<std::size_t>(kKeys * (kVectorBytes + words_of(d_r) * 4 + 4));
 }
 
-void score_keys_i8(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                   std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
-  score<ExactSigmoid>(scores, packed, T, keys, j0, j1, d_r, scratch);
+void score_keys_i8(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  score<ExactSigmoid>(job, j0, j1, scratch);
 }
 
 #if defined(MPLUS_SHORT_SIGMOID)
-void score_keys_i8_fast(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                        std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
-  score<ShortSigmoid>(scores, packed, T, keys, j0, j1, d_r, scratch);
+void score_keys_i8_fast(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  score<ShortSigmoid>(job, j0, j1, scratch);
 }
 #endif
 

@@ -147,8 +147,8 @@ std::size_t score_matrix_scratch(std::int64_t d_r) {
   return static_cast<std::size_t>(kKeys / 2 * (2 * kVectorBytes + steps_of(d_r) * kPairBytes));
 }
 
-void score_keys_matrix(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                       std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) {
+void score_keys_matrix(const ScoreJob& job, std::int64_t j0, std::int64_t j1, std::byte* scratch) {
+  const auto [scores, packed, keys, dtype, T, d_r] = job;
   const std::int64_t steps = steps_of(d_r), pair_bytes = steps * kPairBytes;
   F* sums = reinterpret_cast<F*>(scratch);
   const KeyPairs pairs{scratch + kKeys / 2 * 2 * kVectorBytes,

@@ -48,10 +48,7 @@ extern const Table kTable = {
     .tiled = {kTiledLanes, kTiledRows, tiled_attention_bytes, arrange_attention, attend_tiles_scratch,
               attend_tiles},
 #endif
-    .packed_queries_size = packed_queries_size,
-    .pack_queries = pack_queries,
-    .score_scratch = score_scratch,
-    .score_keys = score_keys,
+    .plain = {packed_queries_size, pack_queries, score_scratch, score_keys},
     .small = {packed_queries_i8_size, pack_queries_i8, score_i8_scratch, score_keys_i8},
 #if defined(MPLUS_MATRIX_I8)
     .small_fast = {packed_queries_matrix_size, pack_queries_matrix, score_matrix_scratch, score_keys_matrix},

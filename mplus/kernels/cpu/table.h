@@ -56,7 +56,7 @@ struct LinearJob {
   std::int64_t out_stride = 0;
   float scale = 1.0f;
   bool accumulate = false;
-  bool interleaved = false;  // w: in groups of four rows (interleave)
+  bool interleaved = false;  // w: in groups of Table::group_weights rows (interleave)
   QuantisedRows quantised;
   std::byte* rounded = nullptr;  // x as batched_rounded reads it, in whole groups of group_rounded rows
   // Where the instruction set folds them in (Table::gated):
@@ -96,12 +96,22 @@ struct TiledAttention {
   void (*attend)(const AttendJob&, std::int64_t group, std::int64_t panel, std::byte* scratch) = nullptr;
 };
 
-struct SmallScoring {
+// Packed queries and the keys they meet.
+struct ScoreJob {
+  float* scores = nullptr;  // one a key
+  const std::byte* packed = nullptr;
+  const std::byte* keys = nullptr;
+  DType dtype = DType::f32;  // of keys
+  std::int64_t T = 0;
+  std::int64_t d_r = 0;
+};
+
+// A way of scoring: q is packed once, then keys [j0, j1) are scored.
+struct Scoring {
   std::size_t (*packed_size)(std::int64_t T, std::int64_t d_r) = nullptr;
   void (*pack)(std::byte* packed, const float* q, std::int64_t T, std::int64_t d_r) = nullptr;
   std::size_t (*scratch)(std::int64_t d_r) = nullptr;
-  void (*score)(float* scores, const std::byte* packed, std::int64_t T, const std::byte* keys,
-                std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch) = nullptr;
+  void (*score)(const ScoreJob&, std::int64_t j0, std::int64_t j1, std::byte* scratch) = nullptr;
 };
 inline constexpr std::int64_t kMostFastColumns = 256;  // of small keys under fast numerics
 
@@ -157,15 +167,11 @@ struct Table {
   std::size_t (*attend_chunk_scratch)(std::int64_t sharing);
   TiledAttention tiled = {};
 
-  // Retrieval: q is packed once (pack_queries), then keys [j0, j1) are scored.
-  std::size_t (*packed_queries_size)(std::int64_t T, std::int64_t d_r);
-  void (*pack_queries)(float* packed, const float* q, std::int64_t T, std::int64_t d_r);
-  std::size_t (*score_scratch)(std::int64_t d_r);
-  void (*score_keys)(float* scores, const float* packed, std::int64_t T, const std::byte* keys, DType dtype,
-                     std::int64_t j0, std::int64_t j1, std::int64_t d_r, std::byte* scratch);
-  // The same for small keys, in integers; `fast` in its own way where the instruction set has one.
-  SmallScoring small;
-  SmallScoring small_fast = {};
+  // Retrieval: of keys that are floats, and of small keys, in integers; `fast` in its own way where the
+  // instruction set has one.
+  Scoring plain;
+  Scoring small;
+  Scoring small_fast = {};
 
   // Element-wise and row-wise.
   void (*rms_norm_row)(float* out, const float* x, const float* weight, std::int64_t d, float epsilon);

@@ -62,14 +62,19 @@ __global__ void __launch_bounds__(kSquares* kSquares)
 constexpr int kFewRows = 8, kFewThreads = 128, kFewLanes = 8;
 constexpr std::int64_t kFewInputs = 128;
 
+struct FewRows {
+  const float* x;
+  int n;
+  std::int64_t inputs;
+};
+
 template <class W>
-__device__ void add_inputs(float (&sums)[kFewRows], const W* w, const float* x, int rows, std::int64_t inputs,
-                           int first, int step) {
-  for (std::int64_t i = first; i < inputs; i += step) {
+__device__ void add_inputs(float (&sums)[kFewRows], const W* w, FewRows rows, int first, int step) {
+  for (std::int64_t i = first; i < rows.inputs; i += step) {
     const float weight = to_float(w[i]);
 #pragma unroll
     for (int t = 0; t < kFewRows; ++t)
-      if (t < rows) sums[t] = fmaf(weight, x[t * inputs + i], sums[t]);
+      if (t < rows.n) sums[t] = fmaf(weight, rows.x[t * rows.inputs + i], sums[t]);
   }
 }
 
@@ -79,7 +84,7 @@ __global__ void row_kernel(Product product, const float* x, std::int64_t T, std:
   const std::int64_t output = blockIdx.x, t0 = static_cast<std::int64_t>(blockIdx.y) * kFewRows;
   const int rows = static_cast<int>(min(static_cast<std::int64_t>(kFewRows), T - t0));
   float sums[kFewRows] = {};
-  add_inputs(sums, static_cast<const W*>(product.w) + output * inputs, x + t0 * inputs, rows, inputs,
+  add_inputs(sums, static_cast<const W*>(product.w) + output * inputs, {x + t0 * inputs, rows, inputs},
              static_cast<int>(threadIdx.x), kFewThreads);
 #pragma unroll
   for (int t = 0; t < kFewRows; ++t) {
@@ -97,7 +102,7 @@ __global__ void lanes_kernel(Product product, const float* x, std::int64_t T, st
   const std::int64_t at = min(output, product.outputs - 1);  // every lane takes part in the sums
   const int rows = static_cast<int>(min(static_cast<std::int64_t>(kFewRows), T - t0));
   float sums[kFewRows] = {};
-  add_inputs(sums, static_cast<const W*>(product.w) + at * inputs, x + t0 * inputs, rows, inputs, lane,
+  add_inputs(sums, static_cast<const W*>(product.w) + at * inputs, {x + t0 * inputs, rows, inputs}, lane,
              kFewLanes);
 #pragma unroll
   for (int t = 0; t < kFewRows; ++t) {

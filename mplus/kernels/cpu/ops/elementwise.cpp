@@ -47,10 +47,12 @@ void largest(Queue& queue, std::int64_t* out, const ConstTensor& x) {
   });
 }
 
-void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std::int64_t T, std::int64_t d,
-              float epsilon) {
-  parallel_ranges(queue, T, d, [&](std::int64_t t0, std::int64_t t1) {
-    for (std::int64_t t = t0; t < t1; ++t) table().rms_norm_row(out + t * d, x + t * d, weight, d, epsilon);
+void rms_norm(Queue& queue, Tensor out, const ConstTensor& x, const ConstTensor& weight, float epsilon) {
+  const std::int64_t d = x.size(1);
+  auto* to = out.on_host<float>();
+  const auto *from = x.on_host<float>(), *scale = weight.on_host<float>();
+  parallel_ranges(queue, x.size(0), d, [&](std::int64_t t0, std::int64_t t1) {
+    for (std::int64_t t = t0; t < t1; ++t) table().rms_norm_row(to + t * d, from + t * d, scale, d, epsilon);
   });
 }
 

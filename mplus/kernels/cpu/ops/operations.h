@@ -18,8 +18,7 @@
 
 namespace mplus::kernels::cpu {
 
-void rms_norm(Queue& queue, float* out, const float* x, const float* weight, std::int64_t T, std::int64_t d,
-              float epsilon);
+void rms_norm(Queue& queue, Tensor out, const ConstTensor& x, const ConstTensor& weight, float epsilon);
 void swiglu(Queue& queue, float* out, const float* gate, const float* up, std::int64_t n);
 void silu(Queue& queue, float* x, std::int64_t n);
 void add_row(Queue& queue, float* x, const float* row, std::int64_t T, std::int64_t d);
@@ -47,8 +46,8 @@ bool linear_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput> 
 bool swiglu_adapted(Queue& queue, ConstTensor x, std::span<const AdaptedOutput, 2> both, Rows rows,
                     ResultUse use);
 
-// Backend::arranged_bytes and arrange: rows of codes in interleaved groups of four, where the instruction set
-// in use has products for them.
+// Backend::arranged_bytes and arrange: rows of codes in interleaved groups (Table::group_weights), where the
+// instruction set in use has products for them.
 std::size_t arranged_bytes(Numerics numerics, const Matrix& w);
 Matrix arrange(Queue& queue, std::byte* to, const Matrix& w);
 

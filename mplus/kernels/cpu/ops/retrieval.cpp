@@ -32,38 +32,37 @@ std::size_t whole_lines(std::size_t size_bytes) { return (size_bytes + kLine - 1
 class Scorer {
  public:
   Scorer(Numerics numerics, const ConstTensor& q, DType dtype)
-      : T_(q.size(0)), d_r_(q.size(1)), dtype_(dtype), small_(isa_.small) {
-    if (numerics == Numerics::fast && isa_.small_fast.score != nullptr && d_r_ <= kMostFastColumns)
-      small_ = isa_.small_fast;
-  }
+      : T_(q.size(0)), d_r_(q.size(1)), dtype_(dtype), way_(way(numerics, q.size(1), dtype)) {}
 
-  std::size_t packed_size() const {
-    return whole_lines(small() ? small_.packed_size(T_, d_r_) : isa_.packed_queries_size(T_, d_r_));
-  }
+  std::size_t packed_size() const { return whole_lines(way_.packed_size(T_, d_r_)); }
   void pack(std::byte* packed, const float* q) {
     packed_ = packed;
-    if (small()) return small_.pack(packed, q, T_, d_r_);
-    isa_.pack_queries(reinterpret_cast<float*>(packed), q, T_, d_r_);
+    way_.pack(packed, q, T_, d_r_);
   }
-  std::size_t scratch_size() const { return small() ? small_.scratch(d_r_) : isa_.score_scratch(d_r_); }
-  std::size_t key_bytes() const { return small() ? small_key_bytes(d_r_) : row_bytes(dtype_, d_r_); }
+  std::size_t scratch_size() const { return way_.scratch(d_r_); }
+  std::size_t key_bytes() const {
+    return dtype_ == DType::i8 ? small_key_bytes(d_r_) : row_bytes(dtype_, d_r_);
+  }
 
   // scores[begin … end) of the keys with these numbers.
   void score(float* scores, const void* keys, std::int64_t begin, std::int64_t end,
              std::byte* scratch) const {
-    const auto* bytes = static_cast<const std::byte*>(keys);
-    if (small()) return small_.score(scores, packed_, T_, bytes, begin, end, d_r_, scratch);
-    isa_.score_keys(scores, reinterpret_cast<const float*>(packed_), T_, bytes, dtype_, begin, end, d_r_,
-                    scratch);
+    const ScoreJob job{scores, packed_, static_cast<const std::byte*>(keys), dtype_, T_, d_r_};
+    way_.score(job, begin, end, scratch);
   }
 
  private:
-  bool small() const { return dtype_ == DType::i8; }
+  static const Scoring& way(Numerics numerics, std::int64_t d_r, DType dtype) {
+    const Table& isa = table();
+    if (dtype != DType::i8) return isa.plain;
+    const bool fast =
+        numerics == Numerics::fast && isa.small_fast.score != nullptr && d_r <= kMostFastColumns;
+    return fast ? isa.small_fast : isa.small;
+  }
 
-  const Table& isa_ = table();
   std::int64_t T_, d_r_;
   DType dtype_;
-  SmallScoring small_;
+  const Scoring& way_;
   const std::byte* packed_ = nullptr;
 };
 
