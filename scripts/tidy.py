@@ -2,15 +2,20 @@
 """clang-tidy over every file of the rooms that a build compiles. A file that passed is not looked at again until its text,
 a header of the tree that it includes, its options or the checks change.
 
+Files that a build compiles as one are looked at as one, so that their headers are read once. They are copied into one file for
+that: of files that it includes, clang's analyzer would look at nothing but the form.
+
 usage: scripts/tidy.py BUILD... [--only TEXT]      TEXT: a part of the paths to look at
 """
 import argparse
+import bisect
 import hashlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import compile_commands
@@ -53,6 +58,60 @@ def key(file, arguments, checks):
     return digest.hexdigest()
 
 
+class Group:
+    """Files that one entry of a build compiles together."""
+
+    def __init__(self, entry, files):
+        self.files = files
+        self.arguments = clang_arguments(compile_commands.arguments(entry))
+        self.folder = entry["directory"]
+
+    def look(self, checks):
+        """How many were known to pass, passed now, and have findings."""
+        marks = {file: PASSED / key(file, self.arguments, checks) for file in self.files}
+        left = [file for file in self.files if not marks[file].exists()]
+        if not left:
+            return len(self.files), 0, 0
+        begins, lines = [], 0  # the line before each file's first
+        for file in left:
+            begins.append(lines)
+            lines += file.read_text().count("\n")
+        together = PASSED / f"{next(iter(marks.values())).name}.cpp"
+        together.write_text("".join(file.read_text() for file in left))
+        command = [TIDY, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(together), "--", *self.arguments]
+        start = time.monotonic()
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        together.unlink()
+        print(f"{time.monotonic() - start:5.0f} s: {left[0].relative_to(ROOT)}" + (f" and {len(left) - 1} more" if left[1:] else ""), flush=True)
+        found = []
+        if done.returncode != 0:
+
+            def place(match):
+                which = bisect.bisect_left(begins, int(match[1])) - 1
+                return f"{left[which]}:{int(match[1]) - begins[which]}:"
+
+            text = re.sub(re.escape(str(together)) + r":(\d+):", place, done.stdout)
+            print(text, done.stderr, sep="\n", file=sys.stderr, flush=True)
+            named = set(re.findall(r"^(/[^:\n]+):\d+:\d+: (?:error|warning):", text, re.MULTILINE))
+            found = [file for file in left if str(file) in named]
+            if not found or named - set(map(str, left)):  # a header's, or no finding but a failure
+                found = left
+        for file in left:
+            if file not in found:
+                marks[file].touch()
+        return len(self.files) - len(left), len(left) - len(found), len(found)
+
+
+def groups_of(builds, only):
+    taken = set()
+    for build in builds:
+        for entry in compile_commands.entries_below(build, [ROOT / "mplus", ROOT / "tools"]):
+            files = [file for file in compile_commands.sources(entry) if only in str(file) and file not in taken]
+            taken.update(files)
+            if files:
+                yield Group(entry, files)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD")
@@ -61,32 +120,13 @@ def main():
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     checks = version + (ROOT / ".clang-tidy").read_bytes()
     PASSED.mkdir(parents=True, exist_ok=True)
-    files = {}
-    for build in options.builds:
-        for entry in compile_commands.entries_below(build, [ROOT / "mplus", ROOT / "tools"]):
-            for file in compile_commands.sources(entry):
-                if options.only in str(file):
-                    files.setdefault(file, (clang_arguments(compile_commands.arguments(entry)), entry["directory"]))
-    if not files:
+    groups = list(groups_of(options.builds, options.only))
+    if not groups:
         sys.exit("tidy: no such file in " + ", ".join(options.builds))
-
-    def look(file):
-        arguments, folder = files[file]
-        mark = PASSED / key(file, arguments, checks)
-        if mark.exists():
-            return "known"
-        done = subprocess.run([TIDY, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(file), "--", *arguments],
-                              cwd=folder, capture_output=True, text=True)
-        if done.returncode != 0:
-            print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
-            return "found"
-        mark.touch()
-        return "passed"
-
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(look, sorted(files)))
-    print(f"tidy: {len(results)} files, {results.count('known')} of them known to pass, {results.count('found')} with findings")
-    return 0 if "found" not in results else 1
+        known, passed, found = map(sum, zip(*pool.map(lambda group: group.look(checks), groups)))
+    print(f"tidy: {known + passed + found} files, {known} of them known to pass, {found} with findings")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -105,10 +105,10 @@ void q6_k_row(float* out, const void* row, std::int64_t n) {
   const auto* block = static_cast<const BlockQ6_K*>(row);
   for (std::int64_t i = 0; i < n; i += kSuperBlock, ++block) {
     for (std::int64_t e = 0; e < kSuperBlock; ++e) {
-      const std::int64_t half = e / 128, part = e % 128 / 32, at = e % 32;
+      const std::int64_t half = e / 128, part = e % 128 / 32, at = e % 32, sixteenth = e / 16;
       const int low = block->low[64 * half + 32 * (part % 2) + at] >> (part / 2 * 4) & 15;
       const int high = block->high[32 * half + at] >> (2 * part) & 3;
-      const float scale = f16_to_f32(block->scale) * static_cast<float>(block->scales[e / 16]);
+      const float scale = f16_to_f32(block->scale) * static_cast<float>(block->scales[sixteenth]);
       out[i + e] = scale * static_cast<float>((low | high << 4) - 32);
     }
   }
