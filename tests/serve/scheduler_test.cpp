@@ -79,6 +79,43 @@ TEST_F(SchedulerTest, WorkIsDoneAsByTheSessionItself) {
   EXPECT_EQ(engine_.runner().read_passes() - before, 2 * passes) << "three take the passes of one";
 }
 
+// Beside a token that waits there is room for one prompt in a step: not the shortest ends first, but the one
+// whose request came first.
+TEST_F(SchedulerTest, WhoCameFirstIsAnsweredFirst) {
+  Scheduler scheduler(engine_.runner(), {.step_seconds = 0});
+  engine::Session session(engine_, 7);
+  std::vector<std::size_t> ended;
+  const auto ask = [&](std::size_t tokens, std::int64_t answer) {
+    return scheduler.submit([&, tokens, answer](Job&) -> engine::Steps<> {
+      engine::GenerateOptions options;
+      options.max_tokens = answer;
+      const std::vector<io::TokenId> prompt = store::random_ids(tokens, 3);
+      engine::Generation generation = engine::Generation::generate_ids(session, prompt, options);
+      co_await work_of(generation);
+      ended.push_back(tokens);
+    });
+  };
+  ASSERT_TRUE(ask(10, 40));
+  for (const std::size_t tokens : {200, 130, 20}) ASSERT_TRUE(ask(tokens, 1));
+  scheduler.stop();
+  scheduler.run();
+  EXPECT_EQ(ended, (std::vector<std::size_t>{200, 130, 20, 10}));
+}
+
+TEST(PromptBudget, IsAsManyRowsAsFitIntoTheTime) {
+  PromptBudget budget(0.1);
+  for (int i = 0; i < 50; ++i) {  // 20 ms for the tokens, half a millisecond for each row
+    budget.note(0, 0.02);
+    budget.note(budget.rows(), 0.02 + 0.0005 * static_cast<double>(budget.rows()));
+  }
+  EXPECT_NEAR(static_cast<double>(budget.rows()), 160, 2);
+  for (int i = 0; i < 50; ++i) budget.note(0, 0.5);  // tokens alone take longer: still a few rows go on
+  EXPECT_EQ(budget.rows(), 32);
+  for (int i = 0; i < 50; ++i) budget.note(0, 0.001);
+  for (int i = 0; i < 50; ++i) budget.note(64, 0.0011);  // a fast machine: no more than share a pass
+  EXPECT_EQ(budget.rows(), 512);
+}
+
 TEST_F(SchedulerTest, SomethingFromOutsideWakesIt) {
   std::atomic<bool> ready = false;
   bool done = false;

@@ -10,9 +10,12 @@ namespace {
 
 // With somebody's token waiting, a step may take little more than that token; alone, larger pieces cost less.
 constexpr std::int64_t kWriteLayersBesideOthers = 1, kWriteLayersAlone = 4;
-constexpr std::int64_t kPromptTokensBesideOthers = 32, kPromptTokensAlone = 128;
-// Rows of all prompts in a step: they are read in one pass, and each one costs little beside the pass.
-constexpr std::int64_t kPromptRowsBesideTokens = 64, kPromptRows = 256;
+constexpr std::int64_t kPromptTokensBesideOthers = 64, kPromptTokensAlone = 128;
+// Rows of all prompts in a step where no token waits: they are read in one pass, and the more there are, the
+// less each one costs.
+constexpr std::int64_t kPromptRows = 512;
+// Where one waits, so many at least: on a slow machine, too, somebody waits for a first token.
+constexpr std::int64_t kFewestPromptRows = 64;
 
 // Tokens of a prompt that the work reads; 0: it is none.
 std::int64_t prompt_rows(const engine::Work& work) {
@@ -24,7 +27,7 @@ std::int64_t prompt_rows(const engine::Work& work) {
 }  // namespace
 
 Scheduler::Scheduler(engine::Runner& runner, SchedulerOptions options)
-    : runner_(runner), options_(std::move(options)) {}
+    : runner_(runner), options_(std::move(options)), budget_(options_.step_seconds) {}
 
 bool Scheduler::submit(Job::Doing doing) {
   {
@@ -76,7 +79,7 @@ bool Scheduler::admit() {
   return true;
 }
 
-// One item of each job that has work; of prompts as many as a step has rows for, each in turn.
+// One item of each job that has work; of prompts as many as a step has rows for.
 bool Scheduler::gather() {
   bool some_ended = false;
   items_.clear();
@@ -110,20 +113,21 @@ bool Scheduler::gather() {
   return some_ended;
 }
 
+// Those whose requests came first go first: one after another they have their first tokens sooner, and the
+// last of them no later, than if all went on together. A long one leaves room, since a step takes a block of
+// it.
 void Scheduler::take_prompts() {
-  const bool tokens_wait = std::ranges::any_of(items_, [](const engine::WorkItem& item) {
+  tokens_wait_ = std::ranges::any_of(items_, [](const engine::WorkItem& item) {
     return std::holds_alternative<engine::Decode>(*item.work);
   });
-  const std::int64_t most = tokens_wait ? kPromptRowsBesideTokens : kPromptRows;
-  std::int64_t rows = 0;
-  const std::size_t first = prompts_.empty() ? 0 : turn_ % prompts_.size();
-  for (std::size_t i = 0; i < prompts_.size(); ++i) {
-    const auto& [job, work] = prompts_[(first + i) % prompts_.size()];
-    rows += prompt_rows(*work);
-    if (i > 0 && rows > most) break;
+  const std::int64_t most = tokens_wait_ ? std::max(kFewestPromptRows, budget_.rows()) : kPromptRows;
+  prompt_rows_ = 0;
+  for (const auto& [job, work] : prompts_) {
+    const std::int64_t rows = prompt_rows(*work);
+    if (prompt_rows_ > 0 && prompt_rows_ + rows > most) break;
+    prompt_rows_ += rows;
     items_.push_back({work});
     mine_.push_back(job);
-    ++turn_;
   }
 }
 
@@ -134,6 +138,7 @@ void Scheduler::step() {
   const auto begin = std::chrono::steady_clock::now();
   runner_.step(items_);
   last_step_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (tokens_wait_) budget_.note(prompt_rows_, last_step_seconds_);
   for (std::size_t i = 0; i < items_.size(); ++i) {
     try {
       mine_[i]->take(std::move(items_[i].result));

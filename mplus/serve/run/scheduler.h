@@ -1,6 +1,6 @@
 // The engine's thread: runs the jobs of all requests side by side, step by step. In each step every session
 // that generates gets its token, writes go on by a few layers, and prompts by as many tokens as let nobody's
-// token wait long: several in one pass, each in turn.
+// token wait long: several in one pass, those that came first before the others.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,13 @@
 
 #include "mplus/engine/run/runner.h"
 #include "mplus/serve/run/job.h"
+#include "mplus/serve/run/prompt_budget.h"
 
 namespace mplus::serve {
 
 struct SchedulerOptions {
   std::size_t most_jobs = 256;  // at once; more are refused
+  double step_seconds = 0.1;    // that prompts may make of a step while somebody's token waits
   // Called between steps, and every second where there is nothing to do.
   std::function<void()> housekeeping = {};
 };
@@ -58,8 +60,10 @@ class Scheduler {
   std::list<std::unique_ptr<Job>> jobs_;
   std::vector<Job*> mine_;  // whose work the items are
   std::vector<engine::WorkItem> items_;
-  std::vector<std::pair<Job*, engine::Work*>> prompts_;  // that wait
-  std::size_t turn_ = 0;                                 // whose prompt goes on next
+  std::vector<std::pair<Job*, engine::Work*>> prompts_;  // that wait, in the order of their requests
+  PromptBudget budget_;
+  bool tokens_wait_ = false;      // for this step
+  std::int64_t prompt_rows_ = 0;  // in it
 };
 
 }  // namespace mplus::serve
