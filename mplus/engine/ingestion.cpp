@@ -14,12 +14,15 @@ struct OwnedDocument {
       : source(document.source),
         text(document.text),
         ids(document.ids.begin(), document.ids.end()),
-        first_token(document.first_token) {}
-  Document view() const { return {source, text, ids, first_token}; }
+        first_token(document.first_token) {
+    if (document.encoded) encoded = *document.encoded;
+  }
+  Document view() const { return {source, text, ids, first_token, encoded ? &*encoded : nullptr}; }
 
   std::string source, text;
   std::vector<io::TokenId> ids;
   std::int64_t first_token;
+  std::optional<io::Tokenizer::Offsets> encoded;
 };
 
 }  // namespace
@@ -141,8 +144,7 @@ Steps<> Ingestion::remember(State& state) {
   const Session::Change change(session);
   session.require_memory("remember");
   session.check_ids(document.ids);
-  std::vector<WindowToken> own =
-      document.ids.empty() ? session.tokens_of(document.text, 0) : Session::tokens_of(document.ids, 0);
+  std::vector<WindowToken> own = session.tokens_of(document);
   result.tokens = std::ssize(own);
   if (document.first_token < 0 || document.first_token > result.tokens)
     fail(ErrorCode::invalid_argument, "{}: to be continued at token {}, but it has {}", document.source,

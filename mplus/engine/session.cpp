@@ -89,7 +89,15 @@ void Session::check_ids(std::span<const io::TokenId> ids) const {
 }
 
 std::vector<WindowToken> Session::tokens_of(std::string_view text, std::int64_t source) const {
-  const auto encoded = engine_->tokenizer().encode_with_offsets(text);
+  return tokens_of(engine_->tokenizer().encode_with_offsets(text), source);
+}
+
+std::vector<WindowToken> Session::tokens_of(const Document& document) const {
+  if (!document.ids.empty()) return tokens_of(document.ids, 0);
+  return document.encoded ? tokens_of(*document.encoded, 0) : tokens_of(document.text, 0);
+}
+
+std::vector<WindowToken> Session::tokens_of(const io::Tokenizer::Offsets& encoded, std::int64_t source) {
   std::vector<WindowToken> tokens = tokens_of(encoded.ids, source);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     tokens[i].byte_begin = i == 0 ? 0 : encoded.ends[i - 1];

@@ -43,6 +43,7 @@ struct Document {
   std::string_view text = {};
   std::span<const io::TokenId> ids = {};
   std::int64_t first_token = 0;  // where to go on in a document that was not taken in to its end
+  const io::Tokenizer::Offsets* encoded = nullptr;  // what `text` becomes, where that is known already
 };
 
 struct RememberResult {
@@ -213,7 +214,9 @@ class Session {
 
   // Tokens of a text of source number `source`; ids alone have no place in a text.
   std::vector<WindowToken> tokens_of(std::string_view text, std::int64_t source) const;
+  static std::vector<WindowToken> tokens_of(const io::Tokenizer::Offsets& encoded, std::int64_t source);
   static std::vector<WindowToken> tokens_of(std::span<const io::TokenId> ids, std::int64_t source);
+  std::vector<WindowToken> tokens_of(const Document& document) const;
 
   // The source a document belongs to: a new one, or the one it goes on in.
   std::int64_t source_of(const Document& document);

@@ -428,5 +428,24 @@ TEST(Runner, LongPromptsTakeSeveralPasses) {
   for (const auto& reader : readers) EXPECT_EQ(reader->rows.size(), 200);
 }
 
+// A text beside its tokens is the text, and owned like it.
+TEST(Runner, TokensOfATextThatAreKnownAlready) {
+  const TemporaryFolder folder;
+  Engine engine(text_options(folder));
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("The lamp number {} is blue. ", i);
+  Session plain(engine, 5), known(engine, 5), owning(engine, 5);
+  plain.remember(text, "text");
+  const io::Tokenizer::Offsets encoded = engine.tokenizer().encode_with_offsets(text);
+  known.remember({.source = "text", .text = text, .encoded = &encoded});
+  EXPECT_TRUE(state_of(known) == state_of(plain));
+  auto copy = std::make_unique<io::Tokenizer::Offsets>(encoded);
+  Ingestion ingestion(owning, {.source = "text", .text = text, .encoded = copy.get()});
+  copy.reset();
+  run_alone(engine.runner(), ingestion);
+  EXPECT_TRUE(state_of(owning) == state_of(plain));
+  EXPECT_GT(plain.memory().updates(), 1);
+}
+
 }  // namespace
 }  // namespace mplus::engine

@@ -31,8 +31,10 @@ struct RememberOptions {
 
 struct DocumentTask {
   Document document;
-  std::vector<io::TokenId> ids;  // instead of a text
-  std::int64_t tokens = 0;
+  std::vector<io::TokenId> ids;    // instead of a text
+  io::Tokenizer::Offsets encoded;  // a text's: they are counted before it is read
+
+  std::int64_t tokens() const { return std::ssize(ids) + std::ssize(encoded.ids); }
 };
 
 // What documents add to a memory: every write leaves K rows in every layer that keeps a memory. Documents are
@@ -43,8 +45,8 @@ double cost_bytes(const engine::Session& session, const std::vector<const Docume
   std::size_t writes = 0;
   std::int64_t waiting = 0;
   for (const DocumentTask* task : tasks) {
-    if (task->tokens < layout.K) waiting += task->tokens;
-    else writes += engine::cut_text(task->tokens, C, layout.K).size();
+    if (task->tokens() < layout.K) waiting += task->tokens();
+    else writes += engine::cut_text(task->tokens(), C, layout.K).size();
   }
   writes += engine::cut_text(waiting, C, layout.K).size();
   return static_cast<double>(writes) * static_cast<double>(layout.K * layout.remembering_layers()) *
@@ -62,7 +64,7 @@ class Remembering {
       if (!options_.again && is_known(task)) {
         skipped_.push_back(task.document.name);
       } else {
-        total += task.tokens;
+        total += task.tokens();
         to_do.push_back(&task);
       }
     }
@@ -73,7 +75,7 @@ class Remembering {
       if (interrupt_.requested()) break;
       const auto progress = [&](std::int64_t done, std::int64_t of) {
         // `of` counts what waited before this text, too.
-        bar.show(done_tokens_ + std::max<std::int64_t>(0, task.tokens - (of - done)), task.document.name);
+        bar.show(done_tokens_ + std::max<std::int64_t>(0, task.tokens() - (of - done)), task.document.name);
         return !interrupt_.requested();
       };
       write(task, progress);
@@ -94,7 +96,10 @@ class Remembering {
   static constexpr double kSaveSeconds = 60;  // between saves of a long run
 
   static engine::Document as_document(const DocumentTask& task) {
-    return {.source = task.document.name, .text = task.document.text, .ids = task.ids};
+    return {.source = task.document.name,
+            .text = task.document.text,
+            .ids = task.ids,
+            .encoded = task.ids.empty() ? &task.encoded : nullptr};
   }
 
   bool is_known(const DocumentTask& task) const {
@@ -157,13 +162,12 @@ std::vector<DocumentTask> make_tasks(const RememberOptions& options, Documents& 
     task.document.name = "token ids";
     task.ids = parse_ids(options.ids);
     if (task.ids.empty()) throw UsageError("--ids: the list is empty");
-    task.tokens = static_cast<std::int64_t>(task.ids.size());
     tasks.push_back(std::move(task));
   }
   for (Document& document : documents.accepted) {
     DocumentTask task;
     task.document = std::move(document);
-    task.tokens = static_cast<std::int64_t>(engine.tokenizer().encode(task.document.text).size());
+    task.encoded = engine.tokenizer().encode_with_offsets(task.document.text);
     tasks.push_back(std::move(task));
   }
   return tasks;
