@@ -81,7 +81,7 @@ def self_test(allowed):
         if list(wrong_includes(room, text, allowed)):
             print(f"self-test: {room} may not include {text}")
             good = False
-    for path, wrong in (("mplus/core/file.cpp", True), ("mplus/core/platform.h", False), ("mplus/kernels/isa.cpp", False)):
+    for path, wrong in (("mplus/core/files/file.cpp", True), ("mplus/core/platform.h", False), ("mplus/kernels/isa.cpp", False)):
         if bool(list(wrong_conditions(path, "  #ifdef __x86_64__"))) != wrong:
             print(f"self-test: an #ifdef in {path}")
             good = False

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"

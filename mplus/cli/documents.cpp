@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/documents/document.h"
 
 namespace mplus::cli {

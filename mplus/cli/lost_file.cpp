@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "mplus/cli/commands/command.h"
-#include "mplus/core/file.h"
-#include "mplus/core/standard_streams.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/files/standard_streams.h"
 
 namespace mplus::cli {
 namespace {

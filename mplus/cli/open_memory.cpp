@@ -7,7 +7,7 @@
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/names.h"

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "mplus/cli/options.h"
-#include "mplus/core/file_lock.h"
+#include "mplus/core/files/file_lock.h"
 #include "mplus/engine/session.h"
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::cli {
 

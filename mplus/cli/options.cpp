@@ -9,7 +9,7 @@
 
 #include "mplus/cli/commands/command.h"
 #include "mplus/cli/documents.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/io/text/names.h"
 
 namespace mplus::cli {

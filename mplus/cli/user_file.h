@@ -1,10 +1,10 @@
 // A file that the user named, to be made. One that is there is replaced only with --force, and a file of a
-// session store never (core/new_file.h).
+// session store never (core/files/new_file.h).
 #pragma once
 
 #include <CLI/CLI.hpp>
 
-#include "mplus/core/new_file.h"
+#include "mplus/core/files/new_file.h"
 
 namespace mplus::cli {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus {
 

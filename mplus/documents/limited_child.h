@@ -1,7 +1,7 @@
 // Another program that turns bytes into bytes, with little to do harm with: limits on address space,
 // processor time, wall-clock time and output, no network, no file it could write, none of our descriptors or
 // variables. Safe in a program with many threads, whose own standard streams must be open
-// (core/standard_streams.h).
+// (core/files/standard_streams.h).
 #pragma once
 
 #include <chrono>

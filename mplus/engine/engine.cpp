@@ -1,16 +1,15 @@
 #include "mplus/engine/engine.h"
 
 #include <algorithm>
+#include <future>
+#include <utility>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/files/weights_id.h"
-#include "mplus/io/text/text_side.h"
 #include "mplus/model/placement.h"
 
 namespace mplus::engine {
 namespace {
-
-namespace fs = std::filesystem;
 
 RecallPolicy policy_of(const model::Weights& weights) {
   RecallPolicy policy = weights.memory ? weights.memory->recall : RecallPolicy();
@@ -20,7 +19,12 @@ RecallPolicy policy_of(const model::Weights& weights) {
 
 }  // namespace
 
+// A start waits for the files' text side, mostly the tokenizer, and for the weights: they are read beside
+// each other.
 Engine::Engine(const EngineOptions& options)
+    : Engine(options, std::async(std::launch::async, io::read_text_side, options.files.model)) {}
+
+Engine::Engine(const EngineOptions& options, std::future<std::optional<io::TextSide>> text)
     : options_(options),
       weights_(model::load_weights(options.files)),
       device_(model::choose_device(options.device, *weights_, options.numerics, options.weights)),
@@ -32,17 +36,16 @@ Engine::Engine(const EngineOptions& options)
                                                                .write_layers = options.write_layers})),
       layout_(model::memory_layout(*weights_, options.memory)),
       recall_policy_(policy_of(*weights_)) {
-  load_text_side(options.files.model);
+  take_text_side(text.get());
 }
 
-void Engine::load_text_side(const fs::path& model) {
-  std::optional<io::TextSide> text = io::read_text_side(model);
+void Engine::take_text_side(std::optional<io::TextSide> text) {
   if (!text) return;
   tokenizer_ = std::move(text->tokenizer);
   chat_template_ = std::move(text->chat);
   if (tokenizer_->size() > weights_->config.vocab)
-    fail(ErrorCode::model_mismatch, "{}: the tokenizer has {} tokens, the model {}", model.string(),
-         tokenizer_->size(), weights_->config.vocab);
+    fail(ErrorCode::model_mismatch, "{}: the tokenizer has {} tokens, the model {}",
+         options_.files.model.string(), tokenizer_->size(), weights_->config.vocab);
 }
 
 std::int64_t Engine::window_tokens() const {

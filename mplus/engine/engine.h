@@ -3,7 +3,7 @@
 // sessions.
 #pragma once
 
-#include <filesystem>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,10 +11,11 @@
 
 #include "mplus/engine/run/runner.h"
 #include "mplus/io/text/chat_template.h"
+#include "mplus/io/text/text_side.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 #include "mplus/memory/recall/recall.h"
+#include "mplus/model/files/load.h"
 #include "mplus/model/initial_memory.h"
-#include "mplus/model/load.h"
 
 namespace mplus::engine {
 
@@ -60,7 +61,8 @@ class Engine {
   weights_id();  // hash over the weights; computed when first asked for, by any thread, cached on disk
 
  private:
-  void load_text_side(const std::filesystem::path& model);
+  Engine(const EngineOptions& options, std::future<std::optional<io::TextSide>> text);
+  void take_text_side(std::optional<io::TextSide> text);
 
   EngineOptions options_;
   std::shared_ptr<const model::Weights> weights_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mplus/model/load.h"
+#include "mplus/model/files/load.h"
 
 namespace mplus::engine {
 

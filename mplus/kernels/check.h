@@ -3,9 +3,9 @@
 
 #include <initializer_list>
 
-#include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
-#include "mplus/core/tensor.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/tensor.h"
 #include "mplus/kernels/queue.h"
 
 namespace mplus::kernels {

@@ -2,7 +2,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/outgoing.h"
+#include "mplus/kernels/rows/outgoing.h"
 
 namespace mplus::kernels {
 namespace {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/device.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/device.h"
 #include "mplus/core/thread_pool.h"
 
 namespace mplus::kernels {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "mplus/core/dtype.h"
 #include "mplus/core/layer_set.h"
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/dtype.h"
+#include "mplus/core/numbers/row_format.h"
 
 namespace mplus::memory {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
-#include "mplus/memory/recall/chunk_index.h"
+#include "mplus/core/tensors/memory_budget.h"
+#include "mplus/memory/recall/search/chunk_index.h"
 
 namespace mplus::memory {
 namespace {

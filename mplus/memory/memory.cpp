@@ -6,8 +6,8 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
-#include "mplus/kernels/rows.h"
+#include "mplus/core/tensors/memory_budget.h"
+#include "mplus/kernels/rows/rows.h"
 
 namespace mplus::memory {
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/tensors/buffer.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/long_term.h"
 #include "mplus/memory/settling.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/tensors/buffer.h"
 #include "mplus/memory/rows.h"
 
 namespace mplus::memory {

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <vector>
 
-#include "mplus/core/buffer.h"
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
-#include "mplus/core/pages.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/memory_budget.h"
+#include "mplus/core/tensors/pages.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/convert.h"
+#include "mplus/kernels/rows/convert.h"
 
 namespace mplus::memory {
 namespace {

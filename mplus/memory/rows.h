@@ -1,7 +1,7 @@
 // Columns of memory rows of one layer: keys and values before RoPE, retriever keys, births, hidden states if
-// kept. Keys and values are plain, or small (core/row_format.h). RowsView only looks; Rows owns and has a
-// fixed capacity. A row has a number, by age, and a slot, where its values lie: it never moves. Rows that go
-// leave their slots to later ones.
+// kept. Keys and values are plain, or small (core/numbers/row_format.h). RowsView only looks; Rows owns and
+// has a fixed capacity. A row has a number, by age, and a slot, where its values lie: it never moves. Rows
+// that go leave their slots to later ones.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "mplus/memory/device/resident.h"
 #include "mplus/memory/layout.h"
-#include "mplus/memory/resident.h"
 
 namespace mplus::memory {
 

@@ -1,6 +1,6 @@
 #include "mplus/memory/tail.h"
 
-#include "mplus/core/pages.h"
+#include "mplus/core/tensors/pages.h"
 
 namespace mplus::memory {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/tensor.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/tensor.h"
 #include "mplus/memory/rows.h"
 
 namespace mplus::memory {

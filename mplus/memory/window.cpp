@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/memory/spare.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/memory/device/spare.h"
 
 namespace mplus::memory {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "mplus/core/device_buffer.h"
-#include "mplus/core/tensor.h"
-#include "mplus/kernels/kv.h"
+#include "mplus/core/tensors/device_buffer.h"
+#include "mplus/core/tensors/tensor.h"
+#include "mplus/kernels/attention/kv.h"
 #include "mplus/memory/layout.h"
 
 namespace mplus::memory {

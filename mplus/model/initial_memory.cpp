@@ -5,8 +5,8 @@
 
 #include "mplus/core/error.h"
 #include "mplus/io/weights/dequantise.h"
-#include "mplus/kernels/transfer.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/kernels/rows/transfer.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::model {
 namespace {

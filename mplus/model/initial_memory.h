@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "mplus/memory/memory.h"
-#include "mplus/model/workspace.h"
+#include "mplus/model/passes/workspace.h"
 
 namespace mplus::model {
 

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
-#include "mplus/core/float8.h"
-#include "mplus/core/memory_budget.h"
-#include "mplus/core/pages.h"
+#include "mplus/core/numbers/dequantise.h"
+#include "mplus/core/numbers/float8.h"
+#include "mplus/core/tensors/memory_budget.h"
+#include "mplus/core/tensors/pages.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/convert.h"
-#include "mplus/kernels/rows.h"
+#include "mplus/kernels/rows/convert.h"
+#include "mplus/kernels/rows/rows.h"
 #include "mplus/model/device_room.h"
 
 namespace mplus::model {

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "mplus/core/device.h"
+#include "mplus/core/tensors/device.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/model/weights.h"
 
 namespace mplus::model {
 
 // What the large matrices of products become on another device: values in a type that it computes with, or
-// one byte each, a whole number or a small float (core/float8.h), with a scale for every output. The
+// one byte each, a whole number or a small float (core/numbers/float8.h), with a scale for every output. The
 // processor takes them as the files have them.
 enum class WeightForm : std::uint8_t { values, int8, fp8 };
 

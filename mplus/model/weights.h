@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/tensor.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/tensor.h"
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/config/model_config.h"
 

@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
 #include "mplus/serve/json.h"

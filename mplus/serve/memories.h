@@ -11,7 +11,7 @@
 #include <string>
 
 #include "mplus/serve/run/job.h"
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::serve {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mplus/io/text/ordered_json.h"
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::store {
 

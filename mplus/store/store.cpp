@@ -6,13 +6,13 @@
 #include <set>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file_lock.h"
+#include "mplus/core/files/file_lock.h"
 #include "mplus/io/pretokenizer/unicode.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
+#include "mplus/store/damage/store_damage.h"
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/database/schema.h"
-#include "mplus/store/store_damage.h"
 #include "mplus/store/store_folder.h"
 #include "mplus/store/words/text_index.h"
 

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file_lock.h"
+#include "mplus/core/files/file_lock.h"
 #include "mplus/engine/engine.h"
 #include "mplus/store/database/journal.h"
 #include "mplus/store/database/mark.h"
 #include "mplus/store/database/schema.h"
-#include "mplus/store/segment_file.h"
+#include "mplus/store/segments/segment_file.h"
 
 namespace mplus::store {
 

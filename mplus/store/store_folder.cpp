@@ -8,9 +8,9 @@
 #include <array>
 
 #include "mplus/core/error.h"
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/private_file.h"
+#include "mplus/store/damage/store_damage.h"
 #include "mplus/store/database/schema.h"
-#include "mplus/store/store_damage.h"
 
 namespace mplus::store {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "mplus/core/file.h"
-#include "mplus/core/file_lock.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/files/file_lock.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/store.h"

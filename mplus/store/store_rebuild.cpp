@@ -3,7 +3,7 @@
 // the events that the state was made of as they are to be, without their sources. It is a cache: without it a
 // rebuild begins anew.
 #include "mplus/core/error.h"
-#include "mplus/core/file_lock.h"
+#include "mplus/core/files/file_lock.h"
 #include "mplus/io/text/names.h"
 #include "mplus/store/store.h"
 

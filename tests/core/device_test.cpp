@@ -1,4 +1,4 @@
-#include "mplus/core/device.h"
+#include "mplus/core/tensors/device.h"
 
 #include <gtest/gtest.h>
 

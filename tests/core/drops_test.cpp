@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus {
 namespace {

@@ -1,4 +1,4 @@
-#include "mplus/core/dtype.h"
+#include "mplus/core/numbers/dtype.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "mplus/core/float16.h"
-#include "mplus/core/float8.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/numbers/float8.h"
 
 namespace mplus {
 namespace {

@@ -1,4 +1,4 @@
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

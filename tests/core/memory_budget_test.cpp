@@ -1,4 +1,4 @@
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 
 #include <gtest/gtest.h>
 

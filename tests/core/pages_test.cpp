@@ -1,4 +1,4 @@
-#include "mplus/core/pages.h"
+#include "mplus/core/tensors/pages.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 #include <gtest/gtest.h>
 

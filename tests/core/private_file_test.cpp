@@ -1,4 +1,4 @@
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/private_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/core/new_file.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/files/new_file.h"
 
 namespace mplus {
 namespace {

@@ -1,4 +1,4 @@
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "mplus/core/float16.h"
+#include "mplus/core/numbers/float16.h"
 
 namespace mplus {
 namespace {

@@ -1,10 +1,10 @@
-#include "mplus/core/tensor.h"
+#include "mplus/core/tensors/tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "mplus/core/device_buffer.h"
+#include "mplus/core/tensors/device_buffer.h"
 
 namespace mplus {
 namespace {

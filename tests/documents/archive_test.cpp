@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/documents/document.h"
 #include "tests/documents/zip_file.h"
 #include "tests/io/expect_error.h"

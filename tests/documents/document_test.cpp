@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/io/expect_error.h"
 
 namespace mplus::documents {

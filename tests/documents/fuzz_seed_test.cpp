@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/fuzz/document_input.h"
 
 namespace mplus::documents {

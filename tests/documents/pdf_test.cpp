@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/documents/document.h"
 #include "mplus/documents/limited_child.h"
 #include "tests/io/expect_error.h"

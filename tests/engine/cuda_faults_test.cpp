@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/model/device_room.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/replay.h"

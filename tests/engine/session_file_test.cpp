@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/session.h"
 #include "mplus/io/text/hash.h"
 #include "tests/engine/tiny_engine.h"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/eval/data/fillers.h"
-#include "mplus/eval/task/retention_plan.h"
+#include "mplus/eval/task/retention/retention_plan.h"
 #include "tests/eval/expect_error.h"
 #include "tests/eval/temporary_file.h"
 

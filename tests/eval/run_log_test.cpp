@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/eval/report/report.h"
 #include "mplus/eval/report/results.h"
 #include "tests/eval/expect_error.h"

@@ -1,9 +1,9 @@
 #include <string_view>
 
 #include "mplus/engine/files/session_file.h"
-#include "mplus/store/import_journal.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/import_journal.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/fuzz/accept.h"
 #include "tests/fuzz/memory_files.h"
 #include "tests/fuzz/scratch.h"

@@ -1,4 +1,4 @@
-#include "mplus/store/segment_file.h"
+#include "mplus/store/segments/segment_file.h"
 #include "tests/fuzz/accept.h"
 #include "tests/fuzz/memory_files.h"
 #include "tests/fuzz/stored_files.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/hash.h"
 #include "tests/fuzz/accept.h"

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/hash.h"
-#include "mplus/store/segment_file.h"
+#include "mplus/store/segments/segment_file.h"
 #include "tests/fuzz/memory_files.h"
 
 namespace mplus::store::test {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/config/model_config.h"
 #include "mplus/io/gguf/gguf.h"

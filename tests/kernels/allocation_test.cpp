@@ -1,12 +1,12 @@
 // The token loop allocates nothing: once an operation has run at a size, running it again takes no memory.
 #include <utility>
 
-#include "mplus/kernels/activation.h"
-#include "mplus/kernels/attention.h"
+#include "mplus/kernels/attention/attention.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/linear.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/linear/activation.h"
+#include "mplus/kernels/linear/linear.h"
+#include "mplus/kernels/linear/norm.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 #include "tests/kernels/counting_new.h"
 #include "tests/kernels/operands.h"
 

@@ -1,10 +1,10 @@
-#include "mplus/kernels/attention.h"
+#include "mplus/kernels/attention/attention.h"
 
 #include <algorithm>
 
+#include "mplus/kernels/attention/rope.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/convert.h"
-#include "mplus/kernels/rope.h"
+#include "mplus/kernels/rows/convert.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {

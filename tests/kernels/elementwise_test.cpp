@@ -1,8 +1,8 @@
 #include <bit>
 
-#include "mplus/kernels/convert.h"
+#include "mplus/kernels/attention/rope.h"
 #include "mplus/kernels/cpu/ops/operations.h"
-#include "mplus/kernels/rope.h"
+#include "mplus/kernels/rows/convert.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {

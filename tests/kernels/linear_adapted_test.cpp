@@ -1,13 +1,13 @@
 // Products with a low-rank addition under fast numerics, which an instruction set may fold in: the same up to
 // what rounding both factors costs, the same bits for a row whatever stands beside it, and rows left for the
 // next product are those it would have made.
-#include "mplus/kernels/adapter.h"
+#include "mplus/kernels/linear/adapter.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "mplus/kernels/activation.h"
 #include "mplus/kernels/backend.h"
+#include "mplus/kernels/linear/activation.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {

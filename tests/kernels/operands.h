@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/float16.h"
-#include "mplus/core/philox.h"
-#include "mplus/core/tensor.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/numbers/philox.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/core/tensors/tensor.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/queue.h"

@@ -2,18 +2,18 @@
 // mean in double precision.
 #include <algorithm>
 
-#include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
-#include "mplus/kernels/activation.h"
-#include "mplus/kernels/adapter.h"
+#include "mplus/core/numbers/dequantise.h"
+#include "mplus/kernels/attention/kv.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/embedding.h"
-#include "mplus/kernels/kv.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/outgoing.h"
-#include "mplus/kernels/pooling.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/linear/activation.h"
+#include "mplus/kernels/linear/adapter.h"
+#include "mplus/kernels/linear/norm.h"
+#include "mplus/kernels/rows/embedding.h"
+#include "mplus/kernels/rows/outgoing.h"
+#include "mplus/kernels/rows/pooling.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "tests/kernels/devices.h"
 #include "tests/kernels/operands.h"
 

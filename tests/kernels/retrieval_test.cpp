@@ -1,9 +1,9 @@
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {

@@ -4,16 +4,16 @@
 #include <map>
 #include <numeric>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
+#include "mplus/kernels/attention/kv.h"
+#include "mplus/kernels/attention/rope.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/best_scores.h"
-#include "mplus/kernels/chunk_sums.h"
-#include "mplus/kernels/kv.h"
-#include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/rope.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/tokens.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/retrieval/best_scores.h"
+#include "mplus/kernels/retrieval/chunk_sums.h"
+#include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/tokens.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "tests/kernels/devices.h"
 #include "tests/kernels/operands.h"
 

@@ -11,10 +11,10 @@
 
 #include "mplus/core/thread_pool.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/transfer.h"
+#include "mplus/memory/device/resident_store.h"
 #include "mplus/memory/recall/recall.h"
-#include "mplus/memory/resident_store.h"
 #include "mplus/memory/window.h"
 
 namespace mplus::memory {

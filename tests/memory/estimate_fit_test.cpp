@@ -1,4 +1,4 @@
-#include "mplus/memory/recall/estimate_fit.h"
+#include "mplus/memory/recall/search/estimate_fit.h"
 
 #include <gtest/gtest.h>
 

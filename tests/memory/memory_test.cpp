@@ -10,7 +10,7 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 
 #include "tests/memory/same_rows.h"
 

@@ -1,6 +1,6 @@
 // The copy of a memory's rows on a device follows the host's rows through every change. The processor's queue
 // stands for the device: it allocates and copies like any other.
-#include "mplus/memory/resident.h"
+#include "mplus/memory/device/resident.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <optional>
 #include <random>
 
-#include "mplus/core/float16.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/memory.h"
 #include "tests/memory/same_rows.h"

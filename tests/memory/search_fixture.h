@@ -9,7 +9,7 @@
 
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/recall/recall.h"
-#include "mplus/memory/recall/search.h"
+#include "mplus/memory/recall/search/search.h"
 
 namespace mplus::memory {
 

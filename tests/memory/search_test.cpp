@@ -1,5 +1,5 @@
 // Search in two levels, and the index behind it.
-#include "mplus/memory/recall/search.h"
+#include "mplus/memory/recall/search/search.h"
 
 #include <functional>
 #include <set>

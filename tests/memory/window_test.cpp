@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "mplus/core/float16.h"
+#include "mplus/core/numbers/float16.h"
 
 namespace mplus::memory {
 namespace {

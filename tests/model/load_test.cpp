@@ -1,4 +1,4 @@
-#include "mplus/model/load.h"
+#include "mplus/model/files/load.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/weights/safetensors.h"
 #include "tests/model/tiny_model.h"
 

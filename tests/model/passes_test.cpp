@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/model/read_pass.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/model/passes/read_pass.h"
+#include "mplus/model/passes/write_pass.h"
 #include "tests/memory/same_rows.h"
 #include "tests/model/reference.h"
 #include "tests/model/tiny_model.h"

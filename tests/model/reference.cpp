@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "mplus/io/weights/dequantise.h"
-#include "mplus/model/workspace.h"
+#include "mplus/model/passes/workspace.h"
 
 namespace mplus::model::reference {
 namespace {

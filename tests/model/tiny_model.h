@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "mplus/core/thread_pool.h"
+#include "mplus/model/files/load.h"
 #include "mplus/model/initial_memory.h"
-#include "mplus/model/load.h"
-#include "mplus/model/read_pass.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/model/passes/read_pass.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::model {
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/store/stored_fixture.h"
 
 namespace mplus::serve {

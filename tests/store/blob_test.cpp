@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 
 namespace mplus::store {
 namespace {

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "mplus/core/error.h"
-#include "mplus/store/salvage.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/salvage.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

@@ -3,8 +3,8 @@
 //   MPLUS_WRITE_FIXTURE=FOLDER store_test --gtest_filter=Fixture.Version1
 #include <cstdlib>
 
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/stored_fixture.h"
 
 namespace mplus::store {

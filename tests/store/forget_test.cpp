@@ -1,8 +1,8 @@
 // Forgetting takes a source and nothing else: what was written together with it is written again, in its
 // place.
 #include "mplus/core/error.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

@@ -2,7 +2,7 @@
 // behind the first check.
 #include <gtest/gtest.h>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "tests/fuzz/stored_files.h"
 

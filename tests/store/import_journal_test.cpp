@@ -1,11 +1,11 @@
 // Journals in files nobody vouches for: what is refused leaves nothing, what is imported can be replayed.
-#include "mplus/store/import_journal.h"
+#include "mplus/store/copies/import_journal.h"
 
 #include "mplus/core/error.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/json.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "mplus/store/segment_merge.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/damage/verify.h"
+#include "mplus/store/segments/segment_merge.h"
 #include "tests/store/stored_fixture.h"
 
 namespace mplus::store {

@@ -6,7 +6,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/replay.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

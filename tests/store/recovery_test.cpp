@@ -2,10 +2,10 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/store/salvage.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/core/files/file.h"
+#include "mplus/store/copies/salvage.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

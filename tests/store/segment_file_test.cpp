@@ -1,5 +1,5 @@
 // Segments of rows of every width: what is written can be read.
-#include "mplus/store/segment_file.h"
+#include "mplus/store/segments/segment_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

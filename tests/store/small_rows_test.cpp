@@ -4,9 +4,9 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/names.h"
-#include "mplus/store/births.h"
-#include "mplus/store/transfer.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/copies/transfer.h"
+#include "mplus/store/damage/verify.h"
+#include "mplus/store/segments/births.h"
 #include "tests/store/text_fixture.h"
 
 namespace mplus::store {

@@ -1,5 +1,5 @@
 // A document and a turn in steps, beside others.
-#include "mplus/store/stored_steps.h"
+#include "mplus/store/session/stored_steps.h"
 
 #include "tests/store/text_fixture.h"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::store {
 

@@ -1,4 +1,4 @@
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 #include <atomic>
 #include <fstream>

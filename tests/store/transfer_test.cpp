@@ -1,10 +1,10 @@
-#include "mplus/store/transfer.h"
+#include "mplus/store/copies/transfer.h"
 
 #include <fstream>
 
 #include "mplus/core/error.h"
 #include "mplus/engine/files/session_file.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/damage/verify.h"
 #include "tests/store/stored_fixture.h"
 
 namespace mplus::store {

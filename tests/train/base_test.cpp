@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/session.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/train/model/files/load.h"

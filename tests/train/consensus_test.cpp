@@ -1,7 +1,7 @@
 // Recall by consensus in the trainer: the votes, their order and the recalled rows of the golden cases.
 #include <gtest/gtest.h>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/json.h"
 #include "mplus/train/model/recall.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/train/model/files/load.h"

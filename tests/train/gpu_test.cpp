@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/small_rows.h"
 #include "mplus/train/processes/processes.h"
 #include "mplus/train/retriever/vote_scores.h"

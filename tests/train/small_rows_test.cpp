@@ -1,4 +1,4 @@
-// Small rows over tensors against core/row_format.h, bit for bit.
+// Small rows over tensors against core/numbers/row_format.h, bit for bit.
 #include "mplus/train/model/small_rows.h"
 
 #include <gtest/gtest.h>

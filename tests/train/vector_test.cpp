@@ -4,10 +4,10 @@
 
 #include "mplus/core/thread_pool.h"
 #include "mplus/memory/recall/rules/rules.h"
+#include "mplus/model/files/load.h"
+#include "mplus/model/files/save.h"
 #include "mplus/model/initial_memory.h"
-#include "mplus/model/load.h"
-#include "mplus/model/read_pass.h"
-#include "mplus/model/save.h"
+#include "mplus/model/passes/read_pass.h"
 #include "mplus/train/model/files/load.h"
 #include "mplus/train/model/files/new_delta.h"
 #include "mplus/train/model/files/save_delta.h"

@@ -11,7 +11,7 @@
 
 #include "mplus/core/drops.h"
 #include "mplus/core/error.h"
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 
 namespace mplus::recall_study {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mplus/engine/session.h"
-#include "mplus/memory/recall/search.h"
+#include "mplus/memory/recall/search/search.h"
 
 namespace mplus::recall_study {
 

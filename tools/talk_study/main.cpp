@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/core/float16.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/numbers/float16.h"
 #include "mplus/engine/locate.h"
 #include "mplus/engine/session.h"
 #include "mplus/io/text/json.h"

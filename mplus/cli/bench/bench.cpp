@@ -16,7 +16,7 @@
 #include "mplus/cli/output/report_output.h"
 #include "mplus/engine/locate.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/memory/resident_store.h"
+#include "mplus/memory/device/resident_store.h"
 
 namespace mplus::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/float16.h"
-#include "mplus/core/philox.h"
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/numbers/philox.h"
+#include "mplus/core/numbers/row_format.h"
+#include "mplus/core/tensors/buffer.h"
 
 namespace mplus::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/linear.h"
-#include "mplus/kernels/rows.h"
+#include "mplus/kernels/linear/linear.h"
+#include "mplus/kernels/rows/rows.h"
 
 namespace mplus::cli {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "mplus/cli/bench/full_memory.h"
 #include "mplus/core/error.h"
-#include "mplus/core/float16.h"
-#include "mplus/core/philox.h"
-#include "mplus/store/stored_session.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/numbers/philox.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::cli {
 namespace {

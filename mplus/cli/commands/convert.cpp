@@ -15,7 +15,7 @@
 #include "mplus/engine/files/weights_id.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/text_side.h"
-#include "mplus/model/save.h"
+#include "mplus/model/files/save.h"
 #include "mplus/store/store_folder.h"
 
 namespace mplus::cli {

@@ -5,15 +5,15 @@
 #include <filesystem>
 
 #include "mplus/cli/commands/command.h"
-#include "mplus/cli/default_model.h"
-#include "mplus/cli/model_parts.h"
+#include "mplus/cli/download/default_model.h"
+#include "mplus/cli/download/model_parts.h"
 #include "mplus/cli/options.h"
 #include "mplus/cli/output/json_output.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/output/terminal.h"
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/weights/safetensors.h"

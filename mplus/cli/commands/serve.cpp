@@ -16,7 +16,7 @@
 #include "mplus/cli/output/terminal.h"
 #include "mplus/cli/read_line.h"
 #include "mplus/core/error.h"
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/private_file.h"
 #include "mplus/core/text.h"
 #include "mplus/engine/locate.h"
 #include "mplus/serve/server.h"

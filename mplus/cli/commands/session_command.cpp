@@ -10,7 +10,7 @@
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/user_file.h"
 #include "mplus/engine/locate.h"
-#include "mplus/store/salvage.h"
+#include "mplus/store/copies/salvage.h"
 
 namespace mplus::cli {
 void say(const SessionOptions& options, const std::string& text, const Json& json) {

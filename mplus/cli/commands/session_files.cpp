@@ -7,9 +7,9 @@
 #include "mplus/cli/output/progress_bar.h"
 #include "mplus/cli/user_file.h"
 #include "mplus/engine/locate.h"
-#include "mplus/store/backup.h"
-#include "mplus/store/salvage.h"
-#include "mplus/store/transfer.h"
+#include "mplus/store/copies/backup.h"
+#include "mplus/store/copies/salvage.h"
+#include "mplus/store/copies/transfer.h"
 
 namespace mplus::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "mplus/cli/interrupt.h"
 #include "mplus/cli/output/print.h"
 #include "mplus/cli/output/progress_bar.h"
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::cli {
 namespace {

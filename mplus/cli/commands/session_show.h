@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "mplus/cli/output/json_output.h"
+#include "mplus/store/damage/verify.h"
 #include "mplus/store/database/details.h"
-#include "mplus/store/stored_session.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::cli {
 

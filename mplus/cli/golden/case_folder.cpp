@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/answer/sampling/sampler.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/model/placement.h"

@@ -14,9 +14,9 @@
 #include "mplus/engine/run/runner.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/memory/memory.h"
+#include "mplus/model/files/load.h"
 #include "mplus/model/initial_memory.h"
-#include "mplus/model/load.h"
-#include "mplus/model/read_pass.h"
+#include "mplus/model/passes/read_pass.h"
 
 namespace mplus::golden {
 

@@ -8,7 +8,7 @@
 #include "mplus/cli/golden/question_reading.h"
 #include "mplus/core/error.h"
 #include "mplus/io/text/hash.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::golden {
 namespace {

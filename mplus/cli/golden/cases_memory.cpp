@@ -3,7 +3,7 @@
 
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::golden {
 namespace {

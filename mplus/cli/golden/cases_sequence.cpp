@@ -3,8 +3,8 @@
 
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
-#include "mplus/kernels/convert.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/kernels/rows/convert.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::golden {
 namespace {

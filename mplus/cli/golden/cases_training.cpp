@@ -7,10 +7,10 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/sampling/sampler.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/transfer.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/kernels/linear/norm.h"
+#include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/transfer.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::golden {
 namespace {

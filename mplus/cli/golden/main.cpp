@@ -6,7 +6,7 @@
 
 #include "mplus/cli/golden/cases.h"
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/locate.h"
 
 namespace mplus::golden {

@@ -7,7 +7,7 @@
 
 #include "mplus/cli/inspect/memory.h"
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/config/model_config.h"

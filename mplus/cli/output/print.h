@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "mplus/core/standard_streams.h"
+#include "mplus/core/files/standard_streams.h"
 
 namespace mplus::cli {
 

@@ -14,7 +14,7 @@
 #include "mplus/engine/record.h"
 #include "mplus/engine/run/until.h"
 #include "mplus/memory/recall/recall.h"
-#include "mplus/model/read_pass.h"
+#include "mplus/model/passes/read_pass.h"
 
 namespace mplus::engine {
 

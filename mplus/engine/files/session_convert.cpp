@@ -3,7 +3,7 @@
 #include "mplus/engine/files/metadata_checksum.h"
 #include "mplus/engine/files/session_file.h"
 #include "mplus/io/text/hash.h"
-#include "mplus/model/tensor_output.h"
+#include "mplus/model/files/tensor_output.h"
 
 namespace mplus::engine {
 namespace {

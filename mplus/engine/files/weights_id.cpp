@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/files/private_file.h"
 #include "mplus/engine/locate.h"
 #include "mplus/io/text/hash.h"
 

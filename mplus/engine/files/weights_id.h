@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "mplus/model/load.h"
+#include "mplus/model/files/load.h"
 
 namespace mplus::engine {
 

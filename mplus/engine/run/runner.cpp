@@ -4,13 +4,15 @@
 
 #include "mplus/core/clock.h"
 #include "mplus/core/error.h"
-#include "mplus/memory/resident_store.h"
+#include "mplus/memory/device/resident_store.h"
 
 namespace mplus::engine {
 namespace {
 
-// Beyond so many, rows stacked in a pass bring nothing more, and its buffers grow.
+// Beyond so many, rows stacked in a pass bring nothing more, and its buffers grow. On the processor a chunk's
+// rows alone keep its threads at work, and those of many leave its caches.
 constexpr std::size_t kWritesTogether = 8;
+constexpr std::size_t kWriteTokensOnProcessor = 1024;
 constexpr std::int64_t kReadRowsTogether = 512;
 
 Write& write_of(const WorkItem& item) { return std::get<Write>(*item.work); }
@@ -203,6 +205,7 @@ std::int64_t Runner::write_layers() const {
 
 void Runner::begin_writes(std::span<WorkItem* const> items) {
   std::vector<WorkItem*> batch;
+  std::size_t tokens = 0;
   const auto begin = [&] {
     if (batch.empty()) return;
     std::vector<model::WriteItem> together;
@@ -213,13 +216,18 @@ void Runner::begin_writes(std::span<WorkItem* const> items) {
     const auto pass = std::make_shared<model::WritePass>(workspace_, together);
     for (std::size_t i = 0; i < batch.size(); ++i) write_of(*batch[i]).seat = {pass, i};
     batch.clear();
+    tokens = 0;
   };
   for (WorkItem* item : items) {
     if (write_of(*item).seat.pass()) continue;
     const auto type = [](const WorkItem* of) { return write_of(*of).memory->layout().dtype; };
     const bool other = !batch.empty() && type(batch.front()) != type(item);
-    if (batch.size() == kWritesTogether || write_of(*item).alone || other) begin();
+    const std::size_t more = write_of(*item).chunk.size();
+    const bool full = batch.size() == kWritesTogether ||
+                      (options_.device.is_cpu() && tokens + more > kWriteTokensOnProcessor);
+    if (full || write_of(*item).alone || other) begin();
     batch.push_back(item);
+    tokens += more;
     if (write_of(*item).alone) begin();
   }
   begin();

@@ -18,7 +18,7 @@
 
 #include "mplus/core/thread_pool.h"
 #include "mplus/engine/run/work.h"
-#include "mplus/model/workspace.h"
+#include "mplus/model/passes/workspace.h"
 
 namespace mplus::engine {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "mplus/model/read_pass.h"
-#include "mplus/model/write_pass.h"
+#include "mplus/model/passes/read_pass.h"
+#include "mplus/model/passes/write_pass.h"
 
 namespace mplus::engine {
 

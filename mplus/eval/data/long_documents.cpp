@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/json_lines.h"
 
 namespace mplus::eval {

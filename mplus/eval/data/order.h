@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus::eval {
 

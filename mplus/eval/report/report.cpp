@@ -5,7 +5,7 @@
 #include <map>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/eval/report/plots.h"
 
 namespace mplus::eval {

@@ -1,7 +1,7 @@
 #include "mplus/eval/report/results.h"
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 
 namespace mplus::eval {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 
 namespace mplus::eval {
 namespace {

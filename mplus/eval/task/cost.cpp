@@ -6,7 +6,7 @@
 
 #include "mplus/core/clock.h"
 #include "mplus/core/error.h"
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 #include "mplus/engine/session.h"
 #include "mplus/eval/task/sample.h"
 

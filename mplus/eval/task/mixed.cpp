@@ -8,7 +8,7 @@
 #include "mplus/core/error.h"
 #include "mplus/eval/data/order.h"
 #include "mplus/eval/metric/words.h"
-#include "mplus/eval/task/retention_plan.h"
+#include "mplus/eval/task/retention/retention_plan.h"
 #include "mplus/eval/task/script.h"
 #include "mplus/io/text/json_lines.h"
 

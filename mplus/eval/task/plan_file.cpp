@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/engine/answer/reread.h"
 #include "mplus/eval/run/planned_updates.h"
 #include "mplus/store/words/text_index.h"

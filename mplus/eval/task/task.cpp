@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/eval/task/script.h"
 #include "mplus/io/text/hash.h"
 

@@ -5,7 +5,7 @@
 #include "mplus/core/error.h"
 #include "mplus/eval/task/cost.h"
 #include "mplus/eval/task/loss.h"
-#include "mplus/eval/task/retention.h"
+#include "mplus/eval/task/retention/retention.h"
 #include "mplus/eval/task/script.h"
 
 namespace mplus::eval {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf_content.h"
 #include "mplus/io/gguf/gguf_cursor.h"
 #include "mplus/io/text/names.h"

@@ -1,7 +1,7 @@
 // What a Gguf holds; private to this room.
 #pragma once
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf.h"
 
 namespace mplus::io {

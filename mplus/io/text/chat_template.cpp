@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/core/text.h"
 #include "mplus/io/text/json.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 
 namespace mplus::io {
 

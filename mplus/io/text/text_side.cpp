@@ -3,7 +3,7 @@
 #include <array>
 #include <fstream>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/tokenizer/tokenizer_spec.h"

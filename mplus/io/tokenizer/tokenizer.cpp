@@ -1,6 +1,6 @@
 #include "mplus/io/tokenizer/tokenizer.h"
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/pretokenizer/unicode.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/tokenizer/tokenizer_data.h"

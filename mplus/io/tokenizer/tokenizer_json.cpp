@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/names.h"
 #include "mplus/io/tokenizer/bpe_alphabet.h"
 

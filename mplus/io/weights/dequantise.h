@@ -1,11 +1,12 @@
-// Stored tensors as floats (what a row means stands in core/dequantise.h), and the order of a head's rows.
+// Stored tensors as floats (what a row means stands in core/numbers/dequantise.h), and the order of a head's
+// rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "mplus/core/dequantise.h"
+#include "mplus/core/numbers/dequantise.h"
 #include "mplus/io/weights/tensor.h"
 
 namespace mplus::io {

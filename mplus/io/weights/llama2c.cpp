@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/config/config_limits.h"
 #include "mplus/io/weights/dequantise.h"
 

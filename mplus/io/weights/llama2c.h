@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/tensors/buffer.h"
 #include "mplus/io/config/model_config.h"
 #include "mplus/io/weights/tensor.h"
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/text/names.h"
 #include "mplus/io/weights/safetensors.h"

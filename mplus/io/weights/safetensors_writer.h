@@ -2,7 +2,7 @@
 // write_safetensors of safetensors.h, for its owner alone.
 #pragma once
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/weights/safetensors.h"
 
 namespace mplus::io {

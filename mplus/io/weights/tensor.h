@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/dtype.h"
+#include "mplus/core/numbers/dtype.h"
+#include "mplus/core/tensors/buffer.h"
 
 namespace mplus::io {
 

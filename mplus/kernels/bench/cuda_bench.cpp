@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "mplus/core/error.h"
-#include "mplus/core/float16.h"
-#include "mplus/core/philox.h"
-#include "mplus/kernels/activation.h"
-#include "mplus/kernels/adapter.h"
-#include "mplus/kernels/attention.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/numbers/philox.h"
+#include "mplus/kernels/attention/attention.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/tokens.h"
+#include "mplus/kernels/linear/activation.h"
+#include "mplus/kernels/linear/adapter.h"
+#include "mplus/kernels/linear/norm.h"
+#include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/tokens.h"
 
 namespace mplus::kernels {
 namespace {

@@ -12,11 +12,11 @@
 #include <numeric>
 #include <vector>
 
-#include "mplus/core/buffer.h"
-#include "mplus/core/float16.h"
+#include "mplus/core/numbers/float16.h"
+#include "mplus/core/tensors/buffer.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/convert.h"
 #include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/rows/convert.h"
 
 namespace mplus::kernels {
 namespace {

@@ -14,11 +14,11 @@
 #include <string>
 #include <utility>
 
-#include "mplus/core/dequantise.h"
-#include "mplus/kernels/convert.h"
+#include "mplus/core/numbers/dequantise.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/cpu/state.h"
 #include "mplus/kernels/isa.h"
+#include "mplus/kernels/rows/convert.h"
 
 namespace mplus::kernels {
 namespace {

@@ -1,8 +1,8 @@
 // Norm, activations, rotation, conversion. A tail shorter than a vector goes through the same vector code, so
 // an element's bits do not depend on where it stands.
-#include "mplus/kernels/cpu/dequantise.h"
+#include "mplus/kernels/cpu/codes/dequantise.h"
 #include "mplus/kernels/cpu/kernels.h"
-#include "mplus/kernels/cpu/math.h"
+#include "mplus/kernels/cpu/simd/math.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 namespace {
@@ -21,7 +21,7 @@ MPLUS_INLINE void map(float* out, const float* a, const float* b, std::int64_t n
   if (i < n) store_partial(out + i, f(load_partial(a + i, n - i), load_partial(b + i, n - i)), n - i);
 }
 
-// As f32_to_bf16 of core/float16.h.
+// As f32_to_bf16 of core/numbers/float16.h.
 MPLUS_INLINE I bf16_bits(F v) {
   const I bits = as_int(v);
   const I high = shift_right_logical(bits, 16);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "mplus/core/buffer.h"
+#include "mplus/core/tensors/buffer.h"
 #include "mplus/kernels/backend.h"
 
 namespace mplus::kernels::cpu {

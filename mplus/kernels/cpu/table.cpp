@@ -1,6 +1,6 @@
 #include "mplus/kernels/cpu/kernels.h"
-#include "mplus/kernels/cpu/retrieval_dot.h"
-#include "mplus/kernels/cpu/tile.h"
+#include "mplus/kernels/cpu/linear/tile.h"
+#include "mplus/kernels/cpu/retrieval/retrieval_dot.h"
 
 namespace mplus::kernels::MPLUS_ISA {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "mplus/core/dtype.h"
+#include "mplus/core/numbers/dtype.h"
 
 namespace mplus::kernels {
 

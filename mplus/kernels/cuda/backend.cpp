@@ -6,11 +6,11 @@
 #include <mutex>
 #include <utility>
 
-#include "mplus/core/dequantise.h"
 #include "mplus/core/error.h"
-#include "mplus/kernels/cuda/check.h"
-#include "mplus/kernels/rope.h"
-#include "mplus/kernels/rows.h"
+#include "mplus/core/numbers/dequantise.h"
+#include "mplus/kernels/attention/rope.h"
+#include "mplus/kernels/cuda/device/check.h"
+#include "mplus/kernels/rows/rows.h"
 
 namespace mplus::kernels::cuda {
 namespace {

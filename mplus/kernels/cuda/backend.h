@@ -2,9 +2,9 @@
 #pragma once
 
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/cuda/device_memory.h"
-#include "mplus/kernels/cuda/launch.h"
-#include "mplus/kernels/cuda/queue_state.h"
+#include "mplus/kernels/cuda/device/device_memory.h"
+#include "mplus/kernels/cuda/device/launch.h"
+#include "mplus/kernels/cuda/device/queue_state.h"
 
 namespace mplus::kernels::cuda {
 

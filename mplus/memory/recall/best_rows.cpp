@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/best_scores.h"
-#include "mplus/kernels/outgoing.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/retrieval/best_scores.h"
+#include "mplus/kernels/rows/outgoing.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "mplus/memory/recall/scored_memory.h"
-#include "mplus/memory/recall/stored_keys.h"
+#include "mplus/memory/recall/search/stored_keys.h"
 
 namespace mplus::memory {
 namespace {

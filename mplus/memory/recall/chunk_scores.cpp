@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/score_units.h"
+#include "mplus/kernels/retrieval/score_units.h"
 
 namespace mplus::memory {
 namespace {

@@ -15,7 +15,7 @@
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/found_chunks.h"
 #include "mplus/memory/recall/scores.h"
-#include "mplus/memory/recall/search.h"
+#include "mplus/memory/recall/search/search.h"
 #include "mplus/memory/recall/vote.h"
 
 namespace mplus::memory {

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/chunk_sums.h"
-#include "mplus/kernels/outgoing.h"
-#include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/retrieval/chunk_sums.h"
+#include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/outgoing.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "mplus/memory/recall/chunk_scores.h"
-#include "mplus/memory/recall/stored_keys.h"
+#include "mplus/memory/recall/search/stored_keys.h"
 
 namespace mplus::memory {
 namespace {

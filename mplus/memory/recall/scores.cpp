@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "mplus/core/error.h"
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 #include "mplus/memory/recall/scored_memory.h"
-#include "mplus/memory/recall/stored_keys.h"
+#include "mplus/memory/recall/search/stored_keys.h"
 
 namespace mplus::memory {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "mplus/core/tensor.h"
+#include "mplus/core/tensors/tensor.h"
 #include "mplus/kernels/queue.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/vote.h"

@@ -1,7 +1,7 @@
 // Models, tokens, and whether the server is well.
 #include <fmt/core.h>
 
-#include "mplus/core/memory_budget.h"
+#include "mplus/core/tensors/memory_budget.h"
 #include "mplus/serve/api/answer/memory_choice.h"
 #include "mplus/serve/api/router.h"
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "mplus/core/error.h"
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/private_file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
 

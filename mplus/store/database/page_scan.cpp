@@ -7,7 +7,7 @@
 #include <span>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/store/database/page_check.h"
 
 // "Database File Format" and "WAL-mode File Format" of the SQLite documentation.

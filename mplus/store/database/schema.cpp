@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file_lock.h"
-#include "mplus/core/private_file.h"
+#include "mplus/core/files/file_lock.h"
+#include "mplus/core/files/private_file.h"
 #include "mplus/store/database/page_check.h"
 #include "mplus/store/database/row_sum.h"
 #include "mplus/store/database/version1.h"

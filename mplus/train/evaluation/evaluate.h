@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "mplus/train/evaluation/answers.h"
 #include "mplus/train/evaluation/plan.h"
 #include "mplus/train/model/model.h"

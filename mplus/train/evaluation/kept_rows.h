@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "mplus/train/evaluation/reader.h"
 
 namespace mplus::train {

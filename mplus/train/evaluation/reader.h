@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "mplus/core/row_format.h"
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/core/numbers/row_format.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/model.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/stream_memory.h"

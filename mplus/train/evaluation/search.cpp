@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/recall.h"
 #include "mplus/train/model/small_rows.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "mplus/train/evaluation/reader.h"
 #include "mplus/train/model/model.h"
 #include "mplus/train/model/stream_memory.h"

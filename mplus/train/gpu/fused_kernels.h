@@ -1,4 +1,4 @@
-// CUDA kernels of train/model/fused.cpp, over bfloat16 rows with float arithmetic. Plain pointers, so
+// CUDA kernels of train/model/layers/fused.cpp, over bfloat16 rows with float arithmetic. Plain pointers, so
 // that no torch header goes through nvcc. All launch on the given stream and return at once.
 #pragma once
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "mplus/train/model/attention.h"
-#include "mplus/train/model/fused.h"
+#include "mplus/train/model/layers/attention.h"
+#include "mplus/train/model/layers/fused.h"
 
 namespace mplus::train::gpu {
 

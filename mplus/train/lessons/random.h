@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus::train {
 

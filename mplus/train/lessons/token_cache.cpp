@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/hash.h"
 
 namespace mplus::train {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/recall.h"
 

@@ -13,7 +13,7 @@
 
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/config/model_config.h"
-#include "mplus/train/model/rope.h"
+#include "mplus/train/model/layers/rope.h"
 #include "mplus/train/torch.h"
 
 namespace mplus::train {

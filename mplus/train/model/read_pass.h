@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/recall.h"
 #include "mplus/train/model/stream_memory.h"
 

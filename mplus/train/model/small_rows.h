@@ -1,9 +1,9 @@
-// Long-term rows in few bits over tensors: what core/row_format.h makes of single vectors, with the same bits
-// on a CPU and on a GPU. A row's bytes follow from its values alone, so it does not matter when it is made
-// small: here keys and values are when they are recalled, retriever keys when a row is dropped.
+// Long-term rows in few bits over tensors: what core/numbers/row_format.h makes of single vectors, with the
+// same bits on a CPU and on a GPU. A row's bytes follow from its values alone, so it does not matter when it
+// is made small: here keys and values are when they are recalled, retriever keys when a row is dropped.
 #pragma once
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "mplus/train/torch.h"
 
 namespace mplus::train {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "mplus/core/error.h"
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 #include "mplus/train/model/small_rows.h"
 
 namespace mplus::train {

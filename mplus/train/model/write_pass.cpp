@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 
 namespace mplus::train {
 

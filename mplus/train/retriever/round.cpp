@@ -6,7 +6,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/train/gpu/upload.h"
-#include "mplus/train/model/fused.h"
+#include "mplus/train/model/layers/fused.h"
 #include "mplus/train/model/read_pass.h"
 #include "mplus/train/model/stream_memory.h"
 #include "mplus/train/model/write_pass.h"

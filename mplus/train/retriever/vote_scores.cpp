@@ -1,7 +1,7 @@
 #include "mplus/train/retriever/vote_scores.h"
 
 #include "mplus/train/gpu/gpu.h"
-#include "mplus/train/model/rope.h"
+#include "mplus/train/model/layers/rope.h"
 
 namespace mplus::train {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/question_prompt.h"
 
 namespace mplus::train {

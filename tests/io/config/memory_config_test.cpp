@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/config/model_config.h"
 #include "mplus/io/text/json.h"
 #include "tests/io/config/same_memory_config.h"

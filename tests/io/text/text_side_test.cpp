@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf.h"
 #include "mplus/io/tokenizer/tokenizer_spec.h"
 #include "tests/io/expect_error.h"

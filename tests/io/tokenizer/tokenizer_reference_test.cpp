@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 

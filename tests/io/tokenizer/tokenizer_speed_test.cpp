@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/io/tokenizer/tokenizer_fixtures.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/gguf/gguf.h"
 #include "mplus/io/weights/dequantise.h"
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <random>
 
-#include "mplus/core/file.h"
-#include "mplus/core/float16.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/numbers/float16.h"
 #include "mplus/io/gguf/gguf.h"
 
 namespace mplus::io {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/weights/dequantise.h"
 #include "tests/io/expect_error.h"
 #include "tests/io/file_bytes.h"

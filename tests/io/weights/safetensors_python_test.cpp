@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/weights/safetensors.h"
 #include "tests/io/file_bytes.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/io/expect_error.h"
 #include "tests/io/file_bytes.h"
 

@@ -1,8 +1,8 @@
 // Caches and attention on the device against what they mean in double precision.
-#include "mplus/kernels/attention.h"
+#include "mplus/kernels/attention/attention.h"
 
-#include "mplus/kernels/rope.h"
-#include "mplus/kernels/tokens.h"
+#include "mplus/kernels/attention/rope.h"
+#include "mplus/kernels/rows/tokens.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {

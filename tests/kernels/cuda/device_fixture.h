@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "mplus/core/device_buffer.h"
+#include "mplus/core/tensors/device_buffer.h"
 #include "mplus/kernels/backend.h"
-#include "mplus/kernels/rows.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/kernels/rows/rows.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "tests/kernels/operands.h"
 
 namespace mplus::kernels {

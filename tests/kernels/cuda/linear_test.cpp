@@ -1,10 +1,10 @@
 // Products on the device against the product in double precision, and the law of the write pass.
-#include "mplus/kernels/linear.h"
+#include "mplus/kernels/linear/linear.h"
 
-#include "mplus/kernels/activation.h"
-#include "mplus/kernels/adapter.h"
-#include "mplus/kernels/norm.h"
-#include "mplus/kernels/rows.h"
+#include "mplus/kernels/linear/activation.h"
+#include "mplus/kernels/linear/adapter.h"
+#include "mplus/kernels/linear/norm.h"
+#include "mplus/kernels/rows/rows.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {

@@ -1,8 +1,8 @@
 // Products with weights of one byte, whole numbers and small floats, on the device: against the product in
 // double precision, beside products of f16, and the law that a row's bits depend on that row alone.
-#include "mplus/core/float8.h"
-#include "mplus/kernels/adapter.h"
-#include "mplus/kernels/linear.h"
+#include "mplus/core/numbers/float8.h"
+#include "mplus/kernels/linear/adapter.h"
+#include "mplus/kernels/linear/linear.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {

@@ -1,7 +1,7 @@
 // Retrieval scores on the device against their meaning in double precision.
-#include "mplus/kernels/retrieval.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "tests/kernels/cuda/device_fixture.h"
 
 namespace mplus::kernels {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/train/lessons/made/kinds.h"
 
 namespace mplus::train::made {

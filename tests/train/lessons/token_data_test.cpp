@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
 #include "tests/io/expect_error.h"

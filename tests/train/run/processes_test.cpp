@@ -15,7 +15,7 @@
 #include <map>
 #include <thread>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/config/memory_config.h"
 #include "mplus/io/text/json.h"
 #include "tests/train/tiny_files.h"

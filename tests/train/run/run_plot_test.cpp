@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "tests/io/file_bytes.h"
 
 namespace mplus::train {

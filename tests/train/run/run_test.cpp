@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/train/run/run.h"

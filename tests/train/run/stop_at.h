@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/train/run/run.h"
 
 namespace mplus::train {

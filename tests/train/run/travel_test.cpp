@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/core/float16.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/numbers/float16.h"
 #include "mplus/io/weights/safetensors.h"
 #include "mplus/train/lessons/random.h"
 #include "mplus/train/run/files/packed_moments.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "mplus/core/error.h"
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus::engine {
 

@@ -1,4 +1,4 @@
-#include "mplus/kernels/best_scores.h"
+#include "mplus/kernels/retrieval/best_scores.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "mplus/core/finite.h"
+#include "mplus/core/numbers/finite.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"

@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <span>
 
-#include "mplus/core/buffer.h"
-#include "mplus/kernels/adapter.h"
-#include "mplus/kernels/attention.h"
-#include "mplus/kernels/best_scores.h"
-#include "mplus/kernels/chunk_sums.h"
-#include "mplus/kernels/kv.h"
-#include "mplus/kernels/linear.h"
+#include "mplus/core/tensors/buffer.h"
+#include "mplus/kernels/attention/attention.h"
+#include "mplus/kernels/attention/kv.h"
+#include "mplus/kernels/attention/rope.h"
+#include "mplus/kernels/linear/adapter.h"
+#include "mplus/kernels/linear/linear.h"
 #include "mplus/kernels/queue.h"
-#include "mplus/kernels/retrieval.h"
-#include "mplus/kernels/rope.h"
+#include "mplus/kernels/retrieval/best_scores.h"
+#include "mplus/kernels/retrieval/chunk_sums.h"
+#include "mplus/kernels/retrieval/retrieval.h"
 
 namespace mplus::kernels::cpu {
 

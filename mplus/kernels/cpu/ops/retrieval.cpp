@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "mplus/core/row_format.h"
+#include "mplus/core/numbers/row_format.h"
 #include "mplus/kernels/cpu/ops/operations.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"

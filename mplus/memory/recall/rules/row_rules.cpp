@@ -1,8 +1,8 @@
 // per-layer, random, attention: every layer takes K0 rows for itself.
 #include <utility>
 
-#include "mplus/core/philox.h"
-#include "mplus/kernels/transfer.h"
+#include "mplus/core/numbers/philox.h"
+#include "mplus/kernels/rows/transfer.h"
 #include "mplus/memory/recall/rules/rules.h"
 #include "mplus/memory/recall/scored_memory.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mplus/store/stored_session.h"
+#include "mplus/store/session/stored_session.h"
 
 namespace mplus::serve {
 

@@ -3,7 +3,7 @@
 #include "mplus/core/text.h"
 #include "mplus/engine/ingestion.h"
 #include "mplus/serve/api/idempotency.h"
-#include "mplus/store/stored_steps.h"
+#include "mplus/store/session/stored_steps.h"
 
 namespace mplus::serve {
 namespace {

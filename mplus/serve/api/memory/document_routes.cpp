@@ -6,7 +6,7 @@
 #include "mplus/io/text/names.h"
 #include "mplus/serve/api/memory/memory_json.h"
 #include "mplus/serve/api/memory/memory_use.h"
-#include "mplus/store/stored_steps.h"
+#include "mplus/store/session/stored_steps.h"
 
 namespace mplus::serve {
 namespace {

@@ -1,7 +1,7 @@
 // Memories, and what is done with a whole one: made, forked, taken back, checked, deleted.
 #include "mplus/serve/api/memory/memory_json.h"
 #include "mplus/serve/api/memory/memory_use.h"
-#include "mplus/store/verify.h"
+#include "mplus/store/damage/verify.h"
 
 namespace mplus::serve {
 namespace {

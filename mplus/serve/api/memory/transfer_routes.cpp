@@ -2,12 +2,12 @@
 #include <filesystem>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/serve/api/memory/file_pieces.h"
 #include "mplus/serve/api/memory/memory_json.h"
 #include "mplus/serve/api/memory/memory_use.h"
-#include "mplus/store/backup.h"
-#include "mplus/store/transfer.h"
+#include "mplus/store/copies/backup.h"
+#include "mplus/store/copies/transfer.h"
 
 namespace mplus::serve {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "mplus/core/philox.h"
+#include "mplus/core/numbers/philox.h"
 
 namespace mplus::train::made {
 

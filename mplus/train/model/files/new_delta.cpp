@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "mplus/core/error.h"
-#include "mplus/train/model/decoder_layer.h"
+#include "mplus/train/model/layers/decoder_layer.h"
 
 namespace mplus::train {
 namespace {

@@ -1,6 +1,6 @@
 #include "mplus/train/model/files/save_base.h"
 
-#include "mplus/core/file.h"
+#include "mplus/core/files/file.h"
 #include "mplus/io/text/text_side.h"
 #include "mplus/train/model/files/tensor_file.h"
 

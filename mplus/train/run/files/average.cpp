@@ -7,8 +7,8 @@
 #include <deque>
 
 #include "mplus/core/error.h"
-#include "mplus/core/float16.h"
 #include "mplus/core/layer_set.h"
+#include "mplus/core/numbers/float16.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/weights/dequantise.h"
 #include "mplus/io/weights/safetensors_writer.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "mplus/core/error.h"
-#include "mplus/core/file.h"
-#include "mplus/core/float16.h"
+#include "mplus/core/files/file.h"
+#include "mplus/core/numbers/float16.h"
 #include "mplus/io/text/hash.h"
 #include "mplus/io/text/json.h"
 #include "mplus/io/weights/safetensors_writer.h"
