@@ -9,13 +9,14 @@
 namespace mplus::engine {
 namespace {
 
-// Beyond so many, rows stacked in a pass bring nothing more, and its buffers grow. On the processor a chunk's
-// rows alone keep its threads at work, and those of many leave its caches.
+// Beyond so many, rows stacked in a pass bring nothing more, and its buffers grow. On the processor a chunk
+// alone keeps the threads at work, and the rows of many leave its caches.
 constexpr std::size_t kWritesTogether = 8;
-constexpr std::size_t kWriteTokensOnProcessor = 1024;
+constexpr std::int64_t kWriteRowsTogether = 1024;
 constexpr std::int64_t kReadRowsTogether = 512;
 
 Write& write_of(const WorkItem& item) { return std::get<Write>(*item.work); }
+std::int64_t rows_of(const Write& write) { return std::ssize(write.chunk) + write.memory->layout().K; }
 
 // Null: none that needs a pass.
 const model::ReadItem* read_of(const Work& work) {
@@ -205,7 +206,7 @@ std::int64_t Runner::write_layers() const {
 
 void Runner::begin_writes(std::span<WorkItem* const> items) {
   std::vector<WorkItem*> batch;
-  std::size_t tokens = 0;
+  std::int64_t rows = 0;
   const auto begin = [&] {
     if (batch.empty()) return;
     std::vector<model::WriteItem> together;
@@ -216,18 +217,18 @@ void Runner::begin_writes(std::span<WorkItem* const> items) {
     const auto pass = std::make_shared<model::WritePass>(workspace_, together);
     for (std::size_t i = 0; i < batch.size(); ++i) write_of(*batch[i]).seat = {pass, i};
     batch.clear();
-    tokens = 0;
+    rows = 0;
   };
   for (WorkItem* item : items) {
     if (write_of(*item).seat.pass()) continue;
     const auto type = [](const WorkItem* of) { return write_of(*of).memory->layout().dtype; };
     const bool other = !batch.empty() && type(batch.front()) != type(item);
-    const std::size_t more = write_of(*item).chunk.size();
-    const bool full = batch.size() == kWritesTogether ||
-                      (options_.device.is_cpu() && tokens + more > kWriteTokensOnProcessor);
+    const std::int64_t more = rows_of(write_of(*item));
+    const bool full =
+        batch.size() == kWritesTogether || (options_.device.is_cpu() && rows + more > kWriteRowsTogether);
     if (full || write_of(*item).alone || other) begin();
     batch.push_back(item);
-    tokens += more;
+    rows += more;
     if (write_of(*item).alone) begin();
   }
   begin();
