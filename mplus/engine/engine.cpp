@@ -6,6 +6,7 @@
 
 #include "mplus/core/error.h"
 #include "mplus/engine/files/weights_id.h"
+#include "mplus/model/passes/read_pass.h"
 #include "mplus/model/placement.h"
 
 namespace mplus::engine {
@@ -79,6 +80,21 @@ const memory::Memory& Engine::initial_memory() {
   std::call_once(initial_memory_once_,
                  [&] { initial_memory_ = model::initial_memory(workspace(), layout_, 0); });
   return *initial_memory_;
+}
+
+const model::AttentionCache& Engine::talk_start() {
+  std::call_once(talk_start_once_, [&] {
+    const std::int64_t layer = weights_->memory->talk->layer;
+    model::AttentionCache& cache = talk_start_.emplace(layer, workspace().kv_shape());
+    const std::span<const io::TokenId> start = chat_template_->conversation_start();
+    std::vector<io::TokenId> ids(start.begin(), start.end());
+    const std::vector<io::TokenId> system = chat_template_->default_system();
+    ids.insert(ids.end(), system.begin(), system.end());
+    const model::ReadItem item{
+        .tokens = ids, .cache = &cache, .logits_from = std::ssize(ids), .until_layer = layer};
+    model::read_pass(workspace(), {&item, 1}, model::Adapter::none, nullptr);
+  });
+  return *talk_start_;
 }
 
 std::string Engine::numerics_id(RowFormat long_term) const {

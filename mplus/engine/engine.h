@@ -51,6 +51,9 @@ class Engine {
   const io::Tokenizer& tokenizer() const;  // throws not_found when the model's files bring none
   const std::optional<io::ChatTemplate>& chat_template() const { return chat_template_; }
   bool is_end(io::TokenId id) const;  // a token that ends a text
+  // What the probe of talk reads in front of every message, read by the layers in front of it: the template's
+  // start and system message. Made once. For models with a template and a probe.
+  const model::AttentionCache& talk_start();
 
   const memory::Memory& initial_memory();  // made once; sessions fork it
   // Values are bit-equal for equal ids; of a new memory, or of one that keeps its rows so.
@@ -72,8 +75,9 @@ class Engine {
   RecallPolicy recall_policy_;
   std::optional<io::Tokenizer> tokenizer_;
   std::optional<io::ChatTemplate> chat_template_;
-  std::once_flag initial_memory_once_, weights_id_once_;
+  std::once_flag initial_memory_once_, talk_start_once_, weights_id_once_;
   std::optional<memory::Memory> initial_memory_;
+  std::optional<model::AttentionCache> talk_start_;
   std::string weights_id_;
 };
 

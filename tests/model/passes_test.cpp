@@ -336,6 +336,69 @@ TEST(ReadPass, ABatchEqualsEachAlone) {
     for (std::size_t i = 0; i < alone[s].size(); ++i) ASSERT_NEAR(together[s][i], alone[s][i], tolerance);
 }
 
+// Reads of a plain item that ends in front of `layer`, and the last row of what came there.
+struct EarlyRead {
+  EarlyRead(TinyModel& model, std::int64_t layer) : cache(layer, model.workspace.kv_shape()) {
+    taps.hidden_layer = layer;
+    taps.hidden = [this, &model](std::int64_t, std::span<const float> rows) {
+      const auto last = rows.last(static_cast<std::size_t>(model.weights->config.hidden));
+      hidden.assign(last.begin(), last.end());
+    };
+  }
+  ReadItem item(std::span<const TokenId> tokens) {
+    return {.tokens = tokens,
+            .cache = &cache,
+            .logits_from = std::ssize(tokens),
+            .taps = &taps,
+            .until_layer = *taps.hidden_layer};
+  }
+  AttentionCache cache;
+  ReadTaps taps;
+  std::vector<float> hidden;
+};
+
+TEST(ReadPass, AnItemMayEndEarlyAndGoOn) {
+  TinyModel model(2);
+  const auto tokens = model.tokens(21, 1), others = model.tokens(13, 2);
+  const auto read_others = [&](EarlyRead* early) {
+    AttentionCache cache(model.layout.layers, model.workspace.kv_shape());
+    std::vector<ReadItem> batch;
+    if (early != nullptr) batch.push_back(early->item(tokens));
+    batch.push_back({.tokens = others, .cache = &cache, .logits_from = 12});
+    std::vector<float> logits;
+    read_pass(model.workspace, batch, Adapter::none,
+              [&](std::size_t item, std::int64_t token, std::span<const float> row) {
+                EXPECT_EQ(item, batch.size() - 1);
+                EXPECT_EQ(token, 12);
+                logits.assign(row.begin(), row.end());
+              });
+    return logits;
+  };
+  EarlyRead whole(model, 2), beside(model, 2), start(model, 2), rest(model, 2);
+  ReadItem all = whole.item(tokens);
+  AttentionCache all_layers(model.layout.layers, model.workspace.kv_shape());
+  all.cache = &all_layers;
+  all.until_layer.reset();
+  read_pass(model.workspace, {&all, 1}, Adapter::none, nullptr);
+  const auto alone = read_others(nullptr), together = read_others(&beside);
+  const ReadItem first = start.item(std::span(tokens).first(8)),
+                 last = rest.item(std::span(tokens).subspan(8));
+  read_pass(model.workspace, {&first, 1}, Adapter::none, nullptr);
+  rest.cache.begin_with(model.queue, start.cache);
+  read_pass(model.workspace, {&last, 1}, Adapter::none, nullptr);
+  const double tolerance = noise(*model.weights, 10);
+  ASSERT_EQ(alone.size(), together.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(together[i], alone[i], tolerance);
+  ASSERT_FALSE(whole.hidden.empty());
+  for (const EarlyRead* read : {&beside, &rest}) {
+    ASSERT_EQ(read->hidden.size(), whole.hidden.size());
+    for (std::size_t i = 0; i < whole.hidden.size(); ++i)
+      ASSERT_NEAR(read->hidden[i], whole.hidden[i], tolerance);
+    EXPECT_EQ(read->cache.rows(1), 21);
+  }
+  EXPECT_EQ(start.cache.rows(1), 8);  // another's tokens are not its own
+}
+
 TEST(ReadPass, ChangesNothing) {
   TinyModel model;
   memory::Memory memory = model.memory();

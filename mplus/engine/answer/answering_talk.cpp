@@ -34,12 +34,11 @@ bool Answering::in_conversation() const {
 Steps<> Answering::judge() {
   if (!may_talk()) co_return;
   const io::ChatTemplate& chat = *engine_.chat_template();
-  const std::span<const io::TokenId> first = chat.conversation_start();
-  std::vector<io::TokenId> ids(first.begin(), first.end());
-  for (const auto& part :
-       {chat.default_system(), chat.message(io::Role::user, place_.question).ids, chat.open_assistant()})
-    ids.insert(ids.end(), part.begin(), part.end());
-  if (std::ssize(ids) > session_.window_tokens()) co_return;
+  const model::AttentionCache& start = engine_.talk_start();
+  std::vector<io::TokenId> ids = chat.message(io::Role::user, place_.question).ids;
+  const std::vector<io::TokenId> open = chat.open_assistant();
+  ids.insert(ids.end(), open.begin(), open.end());
+  if (start.most_rows() + std::ssize(ids) > session_.window_tokens()) co_return;
   const io::TalkProbe& probe = *engine_.weights().memory->talk;
   const auto d = static_cast<std::size_t>(engine_.weights().config.hidden);
   double score = 0;
@@ -48,12 +47,15 @@ Steps<> Answering::judge() {
   taps.hidden = [&](std::int64_t, std::span<const float> hidden) {
     score = talk_score(hidden.last(d), {engine_.weights().talk.on_host<float>(), d + 1});
   };
-  model::AttentionCache cache(engine_.weights().config.layers, engine_.workspace().kv_shape());
+  model::AttentionCache cache(probe.layer, engine_.workspace().kv_shape());
+  cache.reserve(engine_.queue(), start.most_rows() + std::ssize(ids));
+  cache.begin_with(engine_.queue(), start);
   Prefill read;
   read.item = {.tokens = ids,
                .cache = &cache,
                .logits_from = std::ssize(ids),
                .taps = &taps,
+               .until_layer = probe.layer,
                .stop = options_.cancel.flag};
   read.logits = &keep_logits_;
   Work work = read;

@@ -6,6 +6,16 @@
 #include "mplus/kernels/rows/rows.h"
 
 namespace mplus::model {
+namespace {
+
+void copy_rows(kernels::Queue& queue, const kernels::KvCache& to, const kernels::KvCache& from) {
+  for (std::int64_t g = 0; g < from.keys.size(0); ++g) {
+    kernels::copy(queue, to.keys.row(g).rows(0, from.rows), from.keys.row(g).rows(0, from.rows));
+    kernels::copy(queue, to.values.row(g).rows(0, from.rows), from.values.row(g).rows(0, from.rows));
+  }
+}
+
+}  // namespace
 
 AttentionCache::AttentionCache(std::int64_t layers, const kernels::KvShape& shape)
     : shape_(shape),
@@ -44,14 +54,21 @@ void AttentionCache::reserve(kernels::Queue& queue, std::int64_t rows) {
     Buffer fresh = queue.backend().allocate(row_bytes(dtype, 2 * G * capacity * e));
     const Tensor both = fresh.tensor(dtype, {2, G, capacity, e});
     const kernels::KvCache grown{both.row(0), both.row(1), old.rows};
-    for (std::int64_t g = 0; g < G && old.rows > 0; ++g) {
-      kernels::copy(queue, grown.keys.row(g).rows(0, old.rows), old.keys.row(g).rows(0, old.rows));
-      kernels::copy(queue, grown.values.row(g).rows(0, old.rows), old.values.row(g).rows(0, old.rows));
-    }
+    if (old.rows > 0) copy_rows(queue, grown, old);
     storage_[l] = std::move(fresh);
     old = grown;
   }
   capacity_ = capacity;
+}
+
+void AttentionCache::begin_with(kernels::Queue& queue, const AttentionCache& other) {
+  clear();
+  reserve(queue, other.most_rows());
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (other.layers_[l].rows > 0) copy_rows(queue, layers_[l], other.layers_[l]);
+    layers_[l].rows = other.layers_[l].rows;
+  }
+  if (other.assembled()) set_assembled();
 }
 
 }  // namespace mplus::model

@@ -21,6 +21,7 @@ class AttentionCache {
   void clear();  // back to nothing; keeps the memory
   // So that reading up to that many rows allocates nothing. A cache stays on the device it was first made on.
   void reserve(kernels::Queue& queue, std::int64_t rows);
+  void begin_with(kernels::Queue& queue, const AttentionCache& other);  // a copy of the tokens it has read
   bool assembled() const { return assembled_; }
   void set_assembled();  // a pass has read its tokens
   void roll_back();      // a pass failed: as before it, so that it can be done again

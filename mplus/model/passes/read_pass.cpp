@@ -22,14 +22,40 @@ namespace {
 
 using Share = ReadShare;
 
+std::int64_t end_of(const Workspace& w, const ReadItem& item) {
+  return item.until_layer.value_or(w.weights().config.layers);
+}
+
+// Those that end early stand behind the others, so that the rows that go on are the first ones.
 std::span<const Share> stack_rows(Workspace& w, std::span<const ReadItem> batch, std::int64_t& rows) {
   w.read_shares.clear();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const ReadItem& item = batch[i];
+    MPLUS_CHECK(!item.until_layer || (!item.memory && !item.window && !item.scout),
+                "a part of a pass over a memory");
+    w.read_shares.push_back({.item = &item, .place = i, .T = std::ssize(item.tokens)});
+  }
+  const auto goes_on_longer = [&](const Share& a, const Share& b) {
+    return end_of(w, *a.item) > end_of(w, *b.item);
+  };
+  if (!std::ranges::is_sorted(w.read_shares, goes_on_longer))
+    std::ranges::stable_sort(w.read_shares, goes_on_longer);
   rows = 0;
-  for (const ReadItem& item : batch) {
-    w.read_shares.push_back({&item, rows, static_cast<std::int64_t>(item.tokens.size())});
-    rows += w.read_shares.back().T;
+  for (Share& share : w.read_shares) {
+    share.at = rows;
+    rows += share.T;
   }
   return w.read_shares;
+}
+
+// Without those that end in front of layer l.
+std::span<const Share> going_on(const Workspace& w, std::span<const Share> shares, std::int64_t l) {
+  while (!shares.empty() && end_of(w, *shares.back().item) <= l) shares = shares.first(shares.size() - 1);
+  return shares;
+}
+
+std::int64_t rows_of(std::span<const Share> shares) {
+  return shares.empty() ? 0 : shares.back().at + shares.back().T;
 }
 
 // Rows a read may have in front of its own tokens, at most.
@@ -205,7 +231,7 @@ void hand_out(Workspace& w, const Tensor& normed, std::span<const Share> shares,
   for (std::int64_t i = 0; i < n; ++i) {
     if (TokenId* to = best_of(i)) *to = static_cast<TokenId>(ids.on_host<std::int64_t>()[i]);
     else
-      sink(wanted.list[i].item, wanted.list[i].token,
+      sink(shares[wanted.list[i].item].place, wanted.list[i].token,
            {rows.row(i).on_host<float>(), static_cast<std::size_t>(c.vocab)});
   }
 }
@@ -317,20 +343,24 @@ kernels::Rows kind_of(Workspace& w, std::span<const Share> shares) {
 void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, const LogitsSink& sink) {
   const io::ModelConfig& c = w.weights().config;
   std::int64_t rows = 0;
-  const std::span<const Share> shares = stack_rows(w, batch, rows);
+  const std::span<const Share> all = stack_rows(w, batch, rows);
   if (rows == 0) return;
-  prepare(w, shares, rows);
-  const PassKind kind{adapter, kind_of(w, shares)};
+  prepare(w, all, rows);
+  const PassKind kind{adapter, kind_of(w, all)};
   const bool all_scout =
       std::all_of(batch.begin(), batch.end(), [](const ReadItem& item) { return item.scout != nullptr; });
 
-  const Activations a = w.rows(rows);
+  Activations a = w.rows(rows);
+  std::span<const Share> shares = all;
   for (const Share& s : shares)
     kernels::embed(w.queue(), a.x.rows(s.at, s.T), w.weights().embedding, s.item->tokens);  // [rows,d]
   for (std::int64_t l = 0; l < c.layers; ++l) {
     for (const ReadItem& item : batch) end_if_stopped(item.stop);
     const Layer& layer = w.weights().layers[static_cast<std::size_t>(l)];
     tap_hidden(w, a.x, shares, l);
+    shares = going_on(w, shares, l);
+    if (shares.empty()) break;
+    a = w.rows(rows_of(shares));
     kernels::rms_norm(w.queue(), a.xn, a.x, layer.attention_norm, c.norm_epsilon);  // [rows,d]
     TokenProjection projection(w, a, layer, kind);
     attend_shares(w, a, shares, l, adapter, projection);  // [rows,H·e]
@@ -342,7 +372,7 @@ void read_pass(Workspace& w, std::span<const ReadItem> batch, Adapter adapter, c
   end_checks(w);
   w.queue().wait();
   hand_over(w, shares);
-  for (const Share& s : shares) {
+  for (const Share& s : all) {
     if (s.item->scout) {
       s.item->cache->set_scouted();
       continue;

@@ -57,6 +57,9 @@ struct ReadItem {
   // lower id.
   TokenId* best = nullptr;
   const ReadTaps* taps = nullptr;
+  // In front of this layer the pass ends for a plain item whose taps alone are wanted: no logits, and the
+  // cache needs no layers behind it.
+  std::optional<std::int64_t> until_layer = {};
   StopFlag stop = nullptr;  // before every layer; throws cancelled, and the window is as it was
   // Not null: only asks, and its scouts' states come here. Nothing is recalled, no logits come, memory and
   // window stay as they are; the cache afterwards holds short-term and window rows for the read that follows,

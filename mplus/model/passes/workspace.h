@@ -28,7 +28,8 @@ struct ReadItem;
 // One session's rows among those stacked in a read pass.
 struct ReadShare {
   const ReadItem* item = nullptr;
-  std::int64_t at = 0;  // first row
+  std::size_t place = 0;  // among the pass's items
+  std::int64_t at = 0;    // first row
   std::int64_t T = 0;
 };
 
