@@ -46,6 +46,7 @@ constexpr double kMostX = 8191, kMostWeight = 4095;
 Path path_of(const Queue& queue, DType dtype, std::int64_t inputs, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(dtype, inputs)) return Path::f32;
   if (rows == Rows::few || table().batched_rounded == nullptr) return Path::i8;
+  if (rows == Rows::some && table().short_rows > 0) return Path::i8;
   if (isa_name() == "avx512amx") return Path::terms;
   return isa_name().starts_with("neon") ? Path::bf16 : Path::i16;
 }
@@ -144,7 +145,7 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
   for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
     Queue queue(pool, numerics);
     for (const DType dtype : kTypes)
-      for (const Rows rows : {Rows::few, Rows::batched})
+      for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
         for (const bool accumulate : {false, true}) {
           for (Case c : block_cases) {
             if (block_elements(dtype) == kSuperBlock) c.inputs = (c.inputs + 255) / 256 * 256;
@@ -159,7 +160,9 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
 // The law of the write pass: a batched row has the same bits alone, among any neighbours, on any threads.
 TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
   constexpr std::int64_t kOutputs = 203, kRows = 75;
-  for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+  for (const auto [numerics, rows] :
+       {std::pair{Numerics::exact, Rows::batched}, std::pair{Numerics::fast, Rows::batched},
+        std::pair{Numerics::fast, Rows::some}}) {
     for (const DType dtype : kTypes) {
       const std::int64_t kInputs = block_elements(dtype) == kSuperBlock ? 256 : 160;
       Random random(7);
@@ -168,7 +171,7 @@ TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
       std::vector<float> whole(kRows * kOutputs), part(kRows * kOutputs);
       ThreadPool one(1), three(3);
       Queue alone(one, numerics), shared(three, numerics);
-      const LinearOptions batched{.rows = Rows::batched};
+      const LinearOptions batched{.rows = rows};
       cpu::linear(alone, whole.data(), x.data(), kRows, w.matrix(), batched);
       cpu::linear(shared, part.data(), x.data(), kRows, w.matrix(), batched);
       ASSERT_TRUE(same_bits(whole.data(), part.data(), kRows * kOutputs)) << dtype_name(dtype);
@@ -206,7 +209,7 @@ TEST_P(LinearTest, ProductsTogetherHaveTheBitsOfEachAlone) {
   const std::int64_t widths[] = {40, 203, 1, 7, 64, 530};
   const DType types[] = {DType::q4_1, DType::i8, DType::q6_k, DType::f32, DType::q4_0, DType::q8_0};
   for (const Numerics numerics : {Numerics::exact, Numerics::fast})
-    for (const Rows rows : {Rows::few, Rows::batched})
+    for (const Rows rows : {Rows::few, Rows::some, Rows::batched})
       for (const std::int64_t T : {0, 1, 2, 9, 70}) {
         Queue queue(pool, numerics);
         Random random(21);

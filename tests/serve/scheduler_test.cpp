@@ -96,7 +96,7 @@ TEST_F(SchedulerTest, WhoCameFirstIsAnsweredFirst) {
     });
   };
   ASSERT_TRUE(ask(10, 40));
-  for (const std::size_t tokens : {200, 130, 20}) ASSERT_TRUE(ask(tokens, 1));
+  for (const std::size_t tokens : {200U, 130U, 20U}) ASSERT_TRUE(ask(tokens, 1));
   scheduler.stop();
   scheduler.run();
   EXPECT_EQ(ended, (std::vector<std::size_t>{200, 130, 20, 10}));

@@ -44,6 +44,9 @@ class CpuBackend final : public Backend {
   DType cache_type(Numerics numerics) const override {
     return numerics == Numerics::fast ? table().fast_cache : DType::f32;
   }
+  std::int64_t short_rows(Numerics numerics) const override {
+    return numerics == Numerics::fast ? table().short_rows : 0;
+  }
   std::string numerics_id(Numerics numerics) const override { return isa_numerics_id(numerics); }
 
   std::size_t arranged_bytes(Numerics numerics, const Matrix& w) const override {

@@ -29,6 +29,9 @@ extern const Table kTable = {
 #if defined(MPLUS_FEW_I8)
     .few_i8 = few_i8,
 #endif
+#if defined(MPLUS_ISA_AVX512) && !defined(MPLUS_AMX)
+    .short_rows = 128,
+#endif
     .quantise = quantise,
     .batched_f32 = batched_f32,
     .batched_i8 = batched_i8,

@@ -142,6 +142,7 @@ struct Table {
   std::int64_t group_weights = 1;
   void (*interleave)(std::byte* to, const LinearJob&, std::int64_t group0, std::int64_t group1) = nullptr;
   void (*few_i8)(const LinearJob&, std::int64_t row0, std::int64_t row1) = nullptr;
+  std::int64_t short_rows = 0;  // prompts of up to so many tokens are faster by few_i8
 
   // Linear. Batched items pack one panel of weights into scratch and run rows [t0, t1) through it.
   void (*quantise)(const LinearJob&, std::int64_t t0, std::int64_t t1);

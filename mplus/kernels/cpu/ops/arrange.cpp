@@ -7,7 +7,7 @@
 namespace mplus::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kItemGroups = 32;
+constexpr std::int64_t kMostGroups = 32;  // of an item
 
 std::int64_t groups_of(const Matrix& w) {
   const std::int64_t group = table().group_weights;
@@ -32,8 +32,9 @@ Matrix arrange(Queue& queue, std::byte* to, const Matrix& w) {
                       .row_bytes = static_cast<std::int64_t>(w.row_size_bytes()),
                       .quantised = {}};
   const std::int64_t groups = groups_of(w);
-  queue.pool().run((groups + kItemGroups - 1) / kItemGroups, [&](std::int64_t item, int) {
-    table().interleave(to, job, item * kItemGroups, std::min(groups, (item + 1) * kItemGroups));
+  const std::int64_t size = std::clamp<std::int64_t>(groups / (4 * queue.pool().size()), 1, kMostGroups);
+  queue.pool().run((groups + size - 1) / size, [&](std::int64_t item, int) {
+    table().interleave(to, job, item * size, std::min(groups, (item + 1) * size));
   });
   Matrix arranged = w;
   arranged.data = to;

@@ -109,7 +109,8 @@ bool meets_integers(const Matrix& w) {
 
 Path path_of(const Queue& queue, const Matrix& w, Rows rows) {
   if (queue.numerics() == Numerics::exact || !meets_integers(w)) return Path::f32;
-  return rows != Rows::few && table().batched_rounded != nullptr ? Path::rounded : Path::i8;
+  const bool many = rows == Rows::batched || (rows == Rows::some && table().short_rows == 0);
+  return many && table().batched_rounded != nullptr ? Path::rounded : Path::i8;
 }
 
 void round_inputs(Queue& queue, const LinearJob& of, std::byte* rounded) {
