@@ -160,7 +160,7 @@ TEST_P(LinearTest, EqualsTheProductInDoublePrecision) {
 // The law of the write pass: a batched row has the same bits alone, among any neighbours, on any threads.
 TEST_P(LinearTest, BatchedBitsDependOnTheRowAlone) {
   constexpr std::int64_t kOutputs = 203, kRows = 75;
-  for (const auto [numerics, rows] :
+  for (const auto& [numerics, rows] :
        {std::pair{Numerics::exact, Rows::batched}, std::pair{Numerics::fast, Rows::batched},
         std::pair{Numerics::fast, Rows::some}}) {
     for (const DType dtype : kTypes) {

@@ -1,5 +1,6 @@
 #include "mplus/model/passes/attention_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "mplus/kernels/backend.h"
@@ -7,6 +8,8 @@
 
 namespace mplus::model {
 namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 
 void copy_rows(kernels::Queue& queue, const kernels::KvCache& to, const kernels::KvCache& from) {
   for (std::int64_t g = 0; g < from.keys.size(0); ++g) {
@@ -20,7 +23,6 @@ void copy_rows(kernels::Queue& queue, const kernels::KvCache& to, const kernels:
 AttentionCache::AttentionCache(std::int64_t layers, const kernels::KvShape& shape)
     : shape_(shape),
       front_rows_(static_cast<std::size_t>(layers), 0),
-      storage_(static_cast<std::size_t>(layers)),
       layers_(static_cast<std::size_t>(layers)),
       read_(static_cast<std::size_t>(layers), 0),
       recalled_(static_cast<std::size_t>(layers)),
@@ -45,18 +47,31 @@ void AttentionCache::roll_back() {
   for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].rows = assembled_ ? read_[l] : 0;
 }
 
+// Layers lie together in pieces that are worth large pages; a cache that grows needs room for one piece more.
 void AttentionCache::reserve(kernels::Queue& queue, std::int64_t rows) {
-  if (rows <= capacity_) return;
-  const std::int64_t capacity = (rows + 63) / 64 * 64, G = shape_.groups, e = shape_.head_size;
+  if (rows <= capacity_ || layers_.empty()) return;
+  const std::int64_t more = capacity_ > 0 ? rows / 8 : 0;  // one that grows will grow again
+  const std::int64_t capacity = (rows + more + 63) / 64 * 64, G = shape_.groups, e = shape_.head_size;
   const DType dtype = queue.backend().cache_type(queue.numerics());
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    kernels::KvCache& old = layers_[l];
-    Buffer fresh = queue.backend().allocate(row_bytes(dtype, 2 * G * capacity * e));
-    const Tensor both = fresh.tensor(dtype, {2, G, capacity, e});
-    const kernels::KvCache grown{both.row(0), both.row(1), old.rows};
-    if (old.rows > 0) copy_rows(queue, grown, old);
-    storage_[l] = std::move(fresh);
-    old = grown;
+  const std::int64_t L = std::ssize(layers_), elements = 2 * G * capacity * e;
+  if (storage_.empty()) {
+    const auto wanted = static_cast<std::int64_t>(row_bytes(dtype, L * elements) / kPieceBytes);
+    const std::int64_t pieces = std::clamp<std::int64_t>(wanted, 1, L);
+    piece_layers_ = (L + pieces - 1) / pieces;
+  }
+  for (std::int64_t begin = 0; begin < L; begin += piece_layers_) {
+    const std::int64_t count = std::min(piece_layers_, L - begin);
+    Buffer piece = queue.backend().allocate(row_bytes(dtype, count * elements));
+    const Tensor both = piece.tensor(dtype, {2 * count, G, capacity, e});
+    for (std::int64_t i = 0; i < count; ++i) {
+      kernels::KvCache& layer = layers_[static_cast<std::size_t>(begin + i)];
+      const kernels::KvCache grown{both.row(2 * i), both.row(2 * i + 1), layer.rows};
+      if (layer.rows > 0) copy_rows(queue, grown, layer);
+      layer = grown;
+    }
+    const auto place = static_cast<std::size_t>(begin / piece_layers_);
+    if (place < storage_.size()) storage_[place] = std::move(piece);
+    else storage_.push_back(std::move(piece));
   }
   capacity_ = capacity;
 }

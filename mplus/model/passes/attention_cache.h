@@ -56,7 +56,8 @@ class AttentionCache {
   bool assembled_ = false;
   bool scouted_ = false;
   std::vector<std::int64_t> front_rows_;  // [L]
-  std::vector<Buffer> storage_;           // [L] keys, then values
+  std::int64_t piece_layers_ = 0;         // whose rows lie in one piece of storage
+  std::vector<Buffer> storage_;           // pieces, [layers, 2, G, capacity, e]: keys, then values
   std::vector<kernels::KvCache> layers_;
   std::vector<std::int64_t> read_;  // [L] rows when a pass was last done
   std::vector<std::vector<memory::RecalledRow>> recalled_;

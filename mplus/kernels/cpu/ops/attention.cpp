@@ -12,6 +12,7 @@ namespace {
 
 // So few queries fill no panel's lanes: they are taken one by one, cut along the cache.
 constexpr std::int64_t kSingleQueries = 3;
+constexpr std::int64_t kRunsOfThread = 8;
 
 AttendJob make_job(const AttendItem& item, const KvShape& shape) {
   const KvCache& cache = item.cache;
@@ -80,11 +81,15 @@ void attend_singles(Queue& queue, std::span<const AttendItem> items, const KvSha
   const std::size_t scratch_size = isa.attend_chunk_scratch(sharing);
   for (int worker = 0; worker < queue.pool().size(); ++worker) queue.scratch(worker, scratch_size);
   const std::int64_t work = pieces * kDecodeChunk * sharing * shape.head_size / 4;
-  parallel(queue, pieces, work, [&](std::int64_t piece, int worker) {
-    const auto after = std::ranges::upper_bound(singles, piece, {}, &Single::first);
-    const Single& s = *(after - 1);
-    isa.attend_chunk(s.job, s.t, (piece - s.first) / s.chunks, (piece - s.first) % s.chunks,
-                     partials + piece * step, queue.scratch(worker, scratch_size));
+  // Chunks that follow each other in a cache: what is asked for ahead is what comes next.
+  const std::int64_t run = std::max<std::int64_t>(1, pieces / (kRunsOfThread * queue.pool().size()));
+  parallel(queue, (pieces + run - 1) / run, work, [&](std::int64_t item, int worker) {
+    for (std::int64_t piece = item * run; piece < std::min(pieces, (item + 1) * run); ++piece) {
+      const auto after = std::ranges::upper_bound(singles, piece, {}, &Single::first);
+      const Single& s = *(after - 1);
+      isa.attend_chunk(s.job, s.t, (piece - s.first) / s.chunks, (piece - s.first) % s.chunks,
+                       partials + piece * step, queue.scratch(worker, scratch_size));
+    }
   });
   parallel(queue, std::ssize(singles) * shape.groups, pieces * step, [&](std::int64_t item, int) {
     const Single& s = singles[static_cast<std::size_t>(item / shape.groups)];
