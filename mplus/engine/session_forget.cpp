@@ -40,7 +40,7 @@ class WrittenTokens {
   // All tokens of a source, as Session counts them; none of an answer whose ids are not known.
   std::vector<io::TokenId> whole(std::int64_t index) const {
     const Source& source = record_.source(index);
-    const std::vector<io::TokenId> known = ids_ ? ids_(index) : std::vector<io::TokenId>();
+    std::vector<io::TokenId> known = ids_ ? ids_(index) : std::vector<io::TokenId>();
     if (source.speaker == Speaker::document) {
       if (!known.empty()) return known;
       if (source.text.empty())

@@ -38,7 +38,7 @@ std::optional<RebuildLeft> Store::rebuild_left(std::int64_t session) {
 std::optional<RebuildLeft> Store::drop_rebuild(const std::string& name) {
   const std::int64_t session = look_at(name).id;
   const FileLock lock(lock_path(session), fmt::format("session {}", io::shown(name)));
-  const std::optional<RebuildLeft> left = rebuild_left(session);
+  std::optional<RebuildLeft> left = rebuild_left(session);
   const auto files = own_files(session);
   writing([&] {
     Transaction transaction(database_);

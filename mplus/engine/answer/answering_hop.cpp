@@ -27,6 +27,7 @@ Hop::Passages Answering::hop_passages() const {
                   if (const double s = score(chunk); s > 0) found.emplace_back(-s, chunk);
                 std::sort(found.begin(), found.end());
                 std::vector<std::int64_t> chunks;
+                chunks.reserve(found.size());
                 for (const auto& [s, chunk] : found) chunks.push_back(chunk);
                 return chunks;
               }};

@@ -220,7 +220,7 @@ std::vector<std::int64_t> Reading::best_chunks() const {
   return best;
 }
 
-void Reading::attempt_next(std::vector<std::int64_t> chunks) {
+void Reading::attempt_next(const std::vector<std::int64_t>& chunks) {
   std::vector<memory::Attempts::Attempt> list(attempted_ + 1, *attempts()->chunk());
   for (const std::int64_t chunk : chunks) list.push_back({chunk, -kAhead});
   attempts()->take(std::move(list));

@@ -41,8 +41,8 @@ class Reading {
   // Where chunks are read one by one: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();
-  std::vector<std::int64_t> best_chunks() const;        // of those in order, the few whose text is looked at
-  void attempt_next(std::vector<std::int64_t> chunks);  // these, in this order, and no others
+  std::vector<std::int64_t> best_chunks() const;  // of those in order, the few whose text is looked at
+  void attempt_next(const std::vector<std::int64_t>& chunks);  // these, in this order, and no others
   void again() { cache_.clear(); }  // for another prefill of the same tokens, over the same rows
   std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
   // Where chunks are read one by one, those of the best come first whose text speaks for an answer. To be

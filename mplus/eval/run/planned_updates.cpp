@@ -98,6 +98,7 @@ std::vector<PlannedUpdate> updates_of_conversation(const engine::Engine& engine,
   int message = 0;
   const auto template_tokens = [&](const std::vector<io::TokenId>& ids) {
     std::vector<Spoken> tokens;
+    tokens.reserve(ids.size());
     for (const io::TokenId id : ids) tokens.push_back({.id = id, .message = message});
     return tokens;
   };

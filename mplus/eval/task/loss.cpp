@@ -160,7 +160,7 @@ class LmLoss final : public Task {
           if (context > 0) reader.read(book.part(written * C - context, written * C));
           sample["nll"] = mean_from(reader.score(ids), asking);
         }
-        log_->add(name, std::move(sample));
+        log_->add(name, sample);
       }
       steps_->did(1);
     }

@@ -160,7 +160,7 @@ void ScriptTask::add_sample(std::size_t m, const ScriptAsk& ask, const Column& c
   }
   judge(sample, asked, ask);
   if (share && asked.applicable) put_memory(sample, asked, *share);
-  log_->add(key(m, ask, column, point), std::move(sample));
+  log_->add(key(m, ask, column, point), sample);
 }
 
 void ScriptTask::take(const RecordedAnswers& answers) {

@@ -56,7 +56,7 @@ void read_rope(const JsonFields& json, ModelConfig& config) {
 }
 
 std::string read_architecture(const JsonFields& json) {
-  const std::string type = json.string("model_type").value_or("llama");
+  std::string type = json.string("model_type").value_or("llama");
   if (type == "qwen2" || type == "qwen3") return type;
   refuse(type != "llama" && type != "memoryllm", json, "model_type",
          "'llama', 'memoryllm', 'qwen2' or 'qwen3'");

@@ -38,7 +38,7 @@ std::string request_name(const Call& call) {
   std::string text = key_and_caller(call);
   add(text, request.method);
   for (const std::string& segment : request.segments) add(text, segment);
-  for (const auto& [name, value] : request.query) add(text, name + "=" + value);
+  for (const auto& [name, value] : request.query) add(text, fmt::format("{}={}", name, value));
   for (const char* header : {"x-mplus-memory", "accept", "content-type"}) add(text, request.header(header));
   add(text, request.body);
   return sha256(text).substr(0, 40);

@@ -195,7 +195,7 @@ std::vector<std::string> TextIndex::seldom_pairs(std::string_view text) const {
   };
   std::vector<std::string> pairs;
   for (const auto& [one, next] : question_pairs(text, kMostPairs))
-    if (is_seldom(one) && is_seldom(next)) pairs.push_back(one + ' ' + next);
+    if (is_seldom(one) && is_seldom(next)) pairs.push_back(fmt::format("{} {}", one, next));
   return pairs;
 }
 

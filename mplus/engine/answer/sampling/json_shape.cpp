@@ -1,5 +1,7 @@
 #include "mplus/engine/answer/sampling/json_shape.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -169,7 +171,7 @@ class SchemaReader {
     const std::set<std::string> required = required_of(schema, where);
     for (const auto& [name, inner] : properties.items())
       made->properties.push_back(
-          {Json(name).dump(), shape(inner, where + "." + name), required.contains(name)});
+          {Json(name).dump(), shape(inner, fmt::format("{}.{}", where, name)), required.contains(name)});
     for (const std::string& name : required)
       if (!properties.contains(name)) refuse(where + ".required", "names a property that is not described");
     const Json others = schema.contains("additionalProperties") ? schema["additionalProperties"] : Json(true);
@@ -228,7 +230,7 @@ class SchemaReader {
         "format",  "strict",      "name"};
     for (const auto& [word, value] : schema.items())
       if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
-        refuse(where + "." + word, "this word of JSON Schema is not supported");
+        refuse(fmt::format("{}.{}", where, word), "this word of JSON Schema is not supported");
   }
 
   const Json& root_;

@@ -284,7 +284,7 @@ class Retention final : public Task {
     }
     put_answer(sample, asked, asking.question.answers);
     if (share) put_memory(sample, asked, *share);
-    log_->add(key(m, asking, column, chunks), std::move(sample));
+    log_->add(key(m, asking, column, chunks), sample);
   }
 
   void take(const RecordedAnswers& answers) {

@@ -29,7 +29,8 @@ constexpr std::int32_t code_offset(DType t) { return has_bytes(t) ? kByteOffset 
 // The block of 32 with number b begins here, or is part of what begins here.
 template <DType kType>
 MPLUS_INLINE const std::byte* block_at(const std::byte* row, std::int64_t b) {
-  return row + b / (block_elements(kType) / kQuantBlock) * static_cast<std::int64_t>(block_bytes(kType));
+  constexpr auto kBytes = static_cast<std::int64_t>(block_bytes(kType));
+  return row + b / (block_elements(kType) / kQuantBlock) * kBytes;  // NOLINT: codes have blocks of 32 or more
 }
 
 // Calls f.template operator()<kType>() for the type of such weights.

@@ -56,7 +56,7 @@ MPLUS_INLINE F4 code_rows(const LinearJob& job, std::int64_t row) {
     const std::byte* w = block_at<kType>(job.w + row * job.row_bytes, b);
     MPLUS_UNROLL for (int r = 0; r < R; ++r) {
       F values[kBlockVectors];
-      code_values<kType>(values, w + r * job.row_bytes, static_cast<int>(b % kBlocks));
+      code_values<kType>(values, w + r * job.row_bytes, static_cast<int>(b % kBlocks));  // NOLINT: 1 or 8
       MPLUS_UNROLL for (int v = 0; v < kBlockVectors; ++v) {
         acc[r] = fma(values[v], load(job.x + b * 32 + v * kLanes), acc[r]);
       }

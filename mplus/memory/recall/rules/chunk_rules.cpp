@@ -162,7 +162,7 @@ class ChunkRecall final : public Recall {
   }
 
   std::vector<std::int64_t> order_of(const Votes& votes, double margin = kNoMargin) const {
-    const std::vector<std::int64_t> leaders = votes.leaders(margin);
+    std::vector<std::int64_t> leaders = votes.leaders(margin);
     if (policy_.rule != RecallRule::oracle) return leaders;
     std::vector<std::int64_t> order = given_;
     for (const std::int64_t chunk : leaders)

@@ -181,6 +181,7 @@ void TwoLevelSearch::sharpen(std::int64_t chunks, const Order& order) {
   const double all = std::accumulate(need.begin(), need.end(), 0.0);
   if (!(all > 0)) return;
   std::vector<std::int64_t> counts;
+  counts.reserve(need.size());
   for (const double n : need)
     counts.push_back(static_cast<std::int64_t>(n / all * static_cast<double>(chunks * layers_that_hold())));
   sample(counts);
@@ -235,6 +236,7 @@ Votes TwoLevelSearch::votes(std::vector<EstimateFit> fits) const {
     ++sampled;
   }
   std::vector<std::vector<double>> z;
+  z.reserve(fits.size());
   for (EstimateFit& fit : fits) z.push_back(std::move(fit.z));
   Votes votes = weighted_votes(slots_, std::move(z), vote_);
   double estimates = -sampled, chunks = 0;

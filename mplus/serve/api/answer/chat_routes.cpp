@@ -136,7 +136,7 @@ class ChatReply final : public ReplyForm {
     if (!request_.chat) return std::string(piece);
     Json json = Json::object();
     if (!std::exchange(opened_, true)) json["role"] = "assistant";
-    if (!piece.empty() || json.size() > 0) json["content"] = std::string(piece);
+    if (!piece.empty() || !json.empty()) json["content"] = std::string(piece);
     return json;
   }
 
