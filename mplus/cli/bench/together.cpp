@@ -22,6 +22,7 @@ double decode_rate_of(std::vector<engine::Session>& sessions, int count, std::in
   engine::GenerateOptions options;
   options.max_tokens = tokens;
   std::vector<engine::Generation> answers;
+  answers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     answers.push_back(
         engine::Generation::generate_ids(sessions[static_cast<std::size_t>(i)], prompt, options));
@@ -60,6 +61,8 @@ double remember_rate_of(engine::Engine& engine, int count) {
   const std::vector<io::TokenId> chunk = bench_tokens(engine, tokens);
   std::vector<engine::Session> sessions;
   std::vector<engine::Ingestion> writes;
+  sessions.reserve(static_cast<std::size_t>(count));
+  writes.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) sessions.emplace_back(engine);
   engine::Document document;
   document.ids = chunk;
@@ -75,6 +78,7 @@ double remember_rate_of(engine::Engine& engine, int count) {
 TogetherRates decode_together(const engine::Session& session, int sessions, std::int64_t tokens,
                               int repetitions) {
   std::vector<engine::Session> forks;
+  forks.reserve(static_cast<std::size_t>(sessions));
   for (int i = 0; i < sessions; ++i) forks.push_back(session.fork());
   std::vector<double> one, all;
   for (int i = 0; i < repetitions; ++i) {

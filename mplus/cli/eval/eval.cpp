@@ -134,6 +134,7 @@ class Evaluation {
                                                     const std::vector<fs::path>& data) {
     if (eval::takes_sets(name)) return {data};
     std::vector<std::vector<fs::path>> runs;
+    runs.reserve(data.size());
     for (const fs::path& file : data) runs.push_back({file});
     return runs;
   }

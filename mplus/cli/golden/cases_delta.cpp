@@ -158,6 +158,7 @@ class DeltaCase {
   void check_logits(const std::string& what, const Json& expected, const Reading& found) {
     const auto ids = integer_list(expected.at("logit_ids"));
     std::vector<float> logits;
+    logits.reserve(ids.size());
     for (const std::int64_t id : ids) logits.push_back(found.logits.at(static_cast<std::size_t>(id)));
     report_.close(what + ": logits", logits, expected.at("logits").get<std::vector<float>>(),
                   folder_.tolerance("logits"));

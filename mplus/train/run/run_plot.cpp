@@ -147,7 +147,7 @@ std::string draw_run(const fs::path& log, const fs::path& svg) {
     unfinished += ".tmp";
     const std::string script = run_plot_script(read_curves(log), unfinished);
     if (script.empty()) return fmt::format("{}: nothing to draw yet", log.string());
-    const std::string trouble = run_gnuplot(script, kLongest);
+    std::string trouble = run_gnuplot(script, kLongest);
     std::error_code ignored;
     if (trouble.empty()) fs::rename(unfinished, svg);
     else fs::remove(unfinished, ignored);
