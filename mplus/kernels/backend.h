@@ -147,7 +147,7 @@ class Backend {
   // retrieval.h
   virtual void retrieval_scores(Queue&, std::span<const QueryKeys> layers) const = 0;
   virtual void gathered_scores(Queue&, Tensor scores, ConstTensor q, const KeyGather& keys) const = 0;
-  // retrieval/chunk_sums.h
+  // chunk_sums.h
   virtual void chunk_sums(Queue&, std::span<const ChunkSums> layers, const ChunkRule& rule) const = 0;
   // best_scores.h
   virtual void best_scores(Queue&, const BestScores& out, ConstTensor scores, std::int64_t wanted) const = 0;

@@ -14,7 +14,7 @@
 #include "mplus/kernels/rows/rows.h"
 #include "mplus/kernels/rows/tokens.h"
 #include "mplus/kernels/rows/transfer.h"
-#include "mplus/model/files/assemble.h"
+#include "mplus/model/passes/assemble.h"
 #include "mplus/model/passes/scouts.h"
 
 namespace mplus::model {

@@ -1,4 +1,4 @@
-#include "mplus/model/files/assemble.h"
+#include "mplus/model/passes/assemble.h"
 
 #include <algorithm>
 #include <unordered_set>
