@@ -15,6 +15,10 @@
 #include "mplus/core/tensors/tensor.h"
 #include "mplus/kernels/queue.h"
 
+namespace mplus {
+struct Choice;
+}
+
 namespace mplus::kernels {
 
 class RopeTable;
@@ -107,7 +111,8 @@ class Backend {
   virtual std::int32_t take_note(Queue&) const = 0;
   // Behind everything called so far; takes the note without waiting. At most 16 of a queue at a time.
   virtual std::unique_ptr<Mark> mark(Queue& queue) const;
-  virtual void largest(Queue&, Tensor out, ConstTensor x) const = 0;
+  // choose.h
+  virtual void choose(Queue&, Tensor out, Tensor logits, std::span<const Choice> choices) const = 0;
   // embedding.h
   virtual void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const = 0;
   // linear.h

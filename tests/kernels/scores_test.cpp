@@ -1,6 +1,8 @@
 // What a search does with scores, and how the rows it finds get into a cache, on every backend this program
 // has: against a plain statement of each.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -11,6 +13,7 @@
 #include "mplus/kernels/retrieval/best_scores.h"
 #include "mplus/kernels/retrieval/chunk_sums.h"
 #include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/choose.h"
 #include "mplus/kernels/rows/rows.h"
 #include "mplus/kernels/rows/tokens.h"
 #include "mplus/kernels/rows/transfer.h"
@@ -182,25 +185,65 @@ TEST_P(ScoresTest, TheBestAreAllThatAreNoLessThanTheLast) {
       }
 }
 
-TEST_P(ScoresTest, TheLargestIsTheFirstOfEquals) {
+// Logits of several kinds: like a model's, with equals, all the same, falling over many orders, with
+// -infinity and NaN.
+std::vector<float> some_logits(Random& random, std::int64_t n, int kind) {
+  std::vector<float> x(index(n));
+  for (float& v : x) {
+    v = random.value(4) + random.value(4) + random.value(4) + random.value(4);
+    if (kind == 1) v = std::round(v);
+    if (kind == 2) v = -1.5f;
+    if (kind == 3) v = -std::abs(v) * std::exp2(random.value(20));
+    if (kind == 4 && random.bits() % 3 == 0) v = -std::numeric_limits<float>::infinity();
+    if (kind == 4 && random.bits() % 5 == 0) v = std::numeric_limits<float>::quiet_NaN();
+  }
+  if (kind == 4) x[index(n / 2)] = 3;
+  return x;
+}
+
+Choice some_choice(Random& random, std::int64_t vocab, int round) {
+  Choice choice{.temperature = round % 7 == 0    ? 0.0f
+                               : round % 3 == 0  ? 0.2f
+                               : round % 11 == 0 ? 50.0f
+                                                 : 1.0f};
+  if (round % 2 == 1) choice.top_k = 1 + random.bits() % (round % 4 == 1 ? 50 : vocab + 2);
+  if (round % 5 < 3) choice.top_p = static_cast<float>(random.bits() % 1000 + 1) / 1001;
+  if (round % 6 == 0) choice.min_p = 0.02f;
+  choice.chance = std::uint64_t{random.bits()} << 32 | random.bits();
+  return choice;
+}
+
+// The very token that the host takes, on every device, whatever stands in the other rows.
+TEST_P(ScoresTest, TokensAreChosenAsOnTheHost) {
   Random random(8);
-  for (const std::int64_t rows : {1, 3, 16})
-    for (const std::int64_t cols : {1, 2, 33, 1000, 49153}) {
-      std::vector<float> x = random.values(rows * cols);
-      for (std::int64_t r = 0; r < rows; ++r) {  // twice, with signs that matter
-        x[index(r * cols + cols / 3)] = x[index(r * cols + cols - 1)] = r == 1 ? 0.0f : 1.5f;
-        if (r == 1)
-          for (std::int64_t i = 0; i < cols; ++i) x[index(r * cols + i)] = -std::abs(x[index(r * cols + i)]);
-      }
-      const Tensor out = room(DType::i64, {rows});
-      largest(queue_, out, put(x, DType::f32).as_shape({rows, cols}));
-      const auto found = back<std::int64_t>(out);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const auto begin = x.begin() + r * cols;
-        ASSERT_EQ(found[index(r)], std::max_element(begin, begin + cols) - begin) << rows << " × " << cols;
-      }
-      forget();
+  ChoiceRoom choice_room;
+  for (const auto& [rows, vocab] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{
+           {1, 1}, {7, 2}, {40, 33}, {40, 1000}, {80, 4097}, {16, 49152}, {16, 128256}}) {
+    std::vector<float> x;
+    std::vector<Choice> choices;
+    std::vector<std::vector<LogitEdit>> edits(index(rows));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::vector<float> row = some_logits(random, vocab, static_cast<int>(r % 5));
+      x.insert(x.end(), row.begin(), row.end());
+      choices.push_back(some_choice(random, vocab, static_cast<int>(r)));
+      for (std::int64_t id = 0; r % 3 == 2 && id < vocab; id += 1 + random.bits() % vocab)
+        edits[index(r)].push_back(
+            {.id = static_cast<std::int32_t>(id), .penalty = 1.3f, .more = random.value(2)});
+      choices.back().edits = edits[index(r)];
     }
+    const Tensor out = room(DType::i64, {rows});
+    choose(queue_, out, put(x, DType::f32).as_shape({rows, vocab}), choices);
+    const auto found = back<std::int64_t>(out);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::span<float> row(x.data() + r * vocab, index(vocab));
+      const Choice& choice = choices[index(r)];
+      edit(row, choice.edits);
+      ASSERT_EQ(found[index(r)], mplus::choose(row, choice, choice_room))
+          << "row " << r << " of " << vocab << ", temperature " << choice.temperature << ", top-k "
+          << choice.top_k << ", top-p " << choice.top_p;
+    }
+    forget();
+  }
 }
 
 // A score has the bits it has when its block is scored alone.

@@ -96,7 +96,11 @@ class Bench {
         gemm_ / cost_.read_flop);
     add("decode with memory", "tok/s", decode_rate(session, options_.decode_tokens, options_.repetitions),
         bandwidth_ / (cost_.weight_bytes + memory_bytes));
+    add("decode with memory, by chance", "tok/s",
+        decode_rate(session, options_.decode_tokens, options_.repetitions, by_chance(*engine_)),
+        bandwidth_ / (cost_.weight_bytes + memory_bytes));
     run_together("decode with memory", session);
+    run_together("decode with memory, by chance", session, by_chance(*engine_));
     run_writers();
     add("a token beside a write", "ms",
         in_milliseconds(step_beside_a_write(session, options_.decode_tokens * options_.repetitions)),
@@ -192,10 +196,11 @@ class Bench {
   }
 
   // Of all sessions added up, beside one of them by turns.
-  void run_together(const char* name, const engine::Session& session) {
+  void run_together(const char* name, const engine::Session& session,
+                    const engine::SamplingOptions& sampling = {}) {
     if (options_.sessions < 2) return;
     const TogetherRates rates =
-        decode_together(session, options_.sessions, options_.decode_tokens, options_.repetitions);
+        decode_together(session, options_.sessions, options_.decode_tokens, options_.repetitions, sampling);
     add(fmt::format("{}, {} sessions", name, options_.sessions), "tok/s", rates.all, rates.one.median);
   }
 

@@ -16,11 +16,13 @@ namespace {
 constexpr std::int64_t kPrompt = 16;
 
 // Tokens a second of those steps in which every answer wants its next token.
-double decode_rate_of(std::vector<engine::Session>& sessions, int count, std::int64_t tokens) {
+double decode_rate_of(std::vector<engine::Session>& sessions, int count, std::int64_t tokens,
+                      const engine::SamplingOptions& sampling) {
   engine::Runner& runner = sessions.front().engine().runner();
   const std::vector<io::TokenId> prompt = bench_tokens(sessions.front().engine(), kPrompt);
   engine::GenerateOptions options;
   options.max_tokens = tokens;
+  options.sampling = sampling;
   std::vector<engine::Generation> answers;
   answers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
@@ -76,14 +78,14 @@ double remember_rate_of(engine::Engine& engine, int count) {
 }  // namespace
 
 TogetherRates decode_together(const engine::Session& session, int sessions, std::int64_t tokens,
-                              int repetitions) {
+                              int repetitions, const engine::SamplingOptions& sampling) {
   std::vector<engine::Session> forks;
   forks.reserve(static_cast<std::size_t>(sessions));
   for (int i = 0; i < sessions; ++i) forks.push_back(session.fork());
   std::vector<double> one, all;
   for (int i = 0; i < repetitions; ++i) {
-    one.push_back(decode_rate_of(forks, 1, tokens));
-    all.push_back(decode_rate_of(forks, sessions, tokens));
+    one.push_back(decode_rate_of(forks, 1, tokens, sampling));
+    all.push_back(decode_rate_of(forks, sessions, tokens, sampling));
   }
   return {spread_of(std::move(one)), spread_of(std::move(all))};
 }

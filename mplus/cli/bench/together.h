@@ -14,7 +14,7 @@ struct TogetherRates {
 
 // Sessions that answer at once: forks of `session`, so that each has its memory.
 TogetherRates decode_together(const engine::Session& session, int sessions, std::int64_t tokens,
-                              int repetitions);
+                              int repetitions, const engine::SamplingOptions& sampling = {});
 // Sessions that remember at once, each from an empty memory on.
 TogetherRates remember_together_rate(engine::Engine& engine, int sessions, int repetitions);
 // Seconds of the steps in which an answer's next token is made beside another session's write, which pauses

@@ -122,11 +122,21 @@ Spread prefill_rate(engine::Session& session, std::int64_t tokens, int repetitio
   return spread_of(std::move(rates));
 }
 
-Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions) {
+engine::SamplingOptions by_chance(const engine::Engine& engine) {
+  engine::SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
+  for (std::int64_t i = 0; i < engine.weights().config.vocab; ++i)
+    if (const auto id = static_cast<io::TokenId>(i); engine.is_end(id)) sampling.bias[id] = -1e4f;
+  return sampling;
+}
+
+Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions,
+                   const engine::SamplingOptions& sampling) {
   const std::vector<io::TokenId> prompt = bench_tokens(session.engine(), kDecodePrompt);
+  engine::GenerateOptions options = up_to(tokens);
+  options.sampling = sampling;
   std::vector<double> rates;
   for (int i = 0; i < repetitions; ++i) {
-    const engine::Answer answer = session.generate_ids(prompt, up_to(tokens));
+    const engine::Answer answer = session.generate_ids(prompt, options);
     // The first token comes out of the prompt; every other one is a step.
     const auto steps = static_cast<double>(answer.tokens.size()) - 1;
     if (steps < 1)

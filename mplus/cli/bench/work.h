@@ -14,7 +14,9 @@ namespace mplus::cli {
 std::vector<io::TokenId> bench_tokens(const engine::Engine& engine, std::int64_t n);
 
 Spread prefill_rate(engine::Session& session, std::int64_t tokens, int repetitions);  // tok/s
-Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions);   // tok/s
+Spread decode_rate(engine::Session& session, std::int64_t tokens, int repetitions,
+                   const engine::SamplingOptions& sampling = {});  // tok/s
+engine::SamplingOptions by_chance(const engine::Engine& engine);   // as chats are sampled, without an end
 
 // Writes chunks into the session; tok/s of each, and of the first and the last quarter.
 struct IngestRates {

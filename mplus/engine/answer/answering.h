@@ -88,7 +88,7 @@ class Answering {
   void push_token(WindowToken& token);
   bool is_full() const;
   Steps<> make_room();
-  Work& read_token(io::TokenId id, bool memory_changed, io::TokenId* best = nullptr);
+  Work& read_token(io::TokenId id, bool memory_changed, model::ChosenToken* chosen = nullptr);
 
   Session& session_;
   Engine& engine_;
@@ -113,8 +113,8 @@ class Answering {
   std::optional<Said> say_next_;     // is known already
   Answer answer_;
   std::vector<io::TokenId> unread_;
-  std::vector<float> next_;  // [V] logits of the token to come, or
-  io::TokenId best_ = 0;     // that token, where nothing else is asked for
+  std::vector<float> next_;    // [V] logits of the token to come, or
+  model::ChosenToken chosen_;  // that token, where its logits are not asked for
   TokenLogits keep_logits_;
 };
 

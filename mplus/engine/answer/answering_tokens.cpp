@@ -39,20 +39,24 @@ class NextToken {
     if (best && !quotes.empty())
       quoting_.emplace(engine.tokenizer(), quotes, end_tokens(engine, options.stop),
                        engine.recall_policy().no_answer, kMostForQuoting);
-    takes_the_best_ = best && !options.chances && !quoting_;
+    needs_logits_ = constraint_ || quoting_ || options.chances;
     recent_.reserve(prompt.size() +
                     static_cast<std::size_t>(std::min<std::int64_t>(options.max_tokens, 1 << 16)));
   }
 
-  bool takes_the_best() const { return takes_the_best_; }  // then logits need not come out of the pass
+  bool needs_logits() const { return needs_logits_; }  // else the pass may choose
 
   // None: nothing that may be said is likely enough.
   std::optional<io::TokenId> pick(std::span<float> logits, std::span<const io::TokenId> said,
                                   std::uint32_t turn) {
     if (quoting_) return quoting_->next(logits);
     if (constraint_) apply(*constraint_, engine_, logits);
-    const auto recent = std::span<const io::TokenId>(recent_).last(std::min(recent_.size(), kPenaltyTokens));
-    return sampler_.pick(logits, {recent, said}, static_cast<std::uint32_t>(said.size()), turn);
+    return sampler_.pick(logits, said_before(said), static_cast<std::uint32_t>(said.size()), turn);
+  }
+
+  // How the pass is to choose it; valid until the next call.
+  Choice choice(std::span<const io::TokenId> said, std::uint32_t turn) {
+    return sampler_.choice(said_before(said), static_cast<std::uint32_t>(said.size()), turn);
   }
 
   void quote_no_more() { quoting_.reset(); }
@@ -63,12 +67,16 @@ class NextToken {
   }
 
  private:
+  Sampler::Said said_before(std::span<const io::TokenId> said) const {
+    return {std::span<const io::TokenId>(recent_).last(std::min(recent_.size(), kPenaltyTokens)), said};
+  }
+
   const Engine& engine_;
   Sampler sampler_;
   std::unique_ptr<Constraint> constraint_;
   std::optional<Quoting> quoting_;
   std::vector<io::TokenId> recent_;
-  bool takes_the_best_ = false;
+  bool needs_logits_ = false;
 };
 
 }  // namespace
@@ -83,6 +91,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   session_.window_.reserve(session_.window_.size() + expected);
   WindowToken token = first_token();
   answer_.reason = StopReason::max_tokens;
+  const auto turn = static_cast<std::uint32_t>(session_.turns_);
   for (std::int64_t n = 0; n < options_.max_tokens; ++n) {
     if (options_.cancel.reached()) {
       if (n == 0) fail(ErrorCode::cancelled, "stopped on request");
@@ -90,9 +99,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
       break;
     }
     const std::optional<io::TokenId> id =
-        n > 0 && next.takes_the_best()
-            ? best_
-            : next.pick(next_, answer_.tokens, static_cast<std::uint32_t>(session_.turns_));
+        n > 0 && !next.needs_logits() ? chosen_.id : next.pick(next_, answer_.tokens, turn);
     if (!id) co_return false;
     token.id = *id;
     if (engine_.is_end(token.id)) {
@@ -108,7 +115,8 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
     if (spills) next.quote_no_more();  // there is no way back
     if (spills && !text.stands()) answer_.reason = StopReason::cancelled;
     if (text.is_none() || answer_.reason != StopReason::max_tokens || n + 1 == options_.max_tokens) break;
-    const bool read = co_await Offer{read_token(token.id, spills, next.takes_the_best() ? &best_ : nullptr),
+    if (!next.needs_logits()) chosen_.choice = next.choice(answer_.tokens, turn);
+    const bool read = co_await Offer{read_token(token.id, spills, next.needs_logits() ? nullptr : &chosen_),
                                      OnStop::report};
     if (!read) {
       answer_.reason = StopReason::cancelled;
@@ -160,9 +168,9 @@ void Answering::push_token(WindowToken& token) {
   ++token.index;
 }
 
-Work& Answering::read_token(io::TokenId id, bool memory_changed, io::TokenId* best) {
+Work& Answering::read_token(io::TokenId id, bool memory_changed, model::ChosenToken* chosen) {
   if (memory_changed) reading_.memory_changed();
-  return reading_.step(id, keep_logits_, best);
+  return reading_.step(id, keep_logits_, chosen);
 }
 
 Steps<> Answering::take_tokens(std::span<const io::TokenId> ids, std::int64_t read) {

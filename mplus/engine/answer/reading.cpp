@@ -204,11 +204,11 @@ void Reading::note_recalled() {
     }
 }
 
-Work& Reading::step(io::TokenId token, const TokenLogits& sink, io::TokenId* best) {
+Work& Reading::step(io::TokenId token, const TokenLogits& sink, model::ChosenToken* chosen) {
   decoding_ = token;
   auto& decode = std::get<Decode>(decode_);
   decode.item = item({&decoding_, 1});
-  decode.item.best = best;
+  decode.item.chosen = chosen;
   decode.logits = &sink;
   return decode_;
 }

@@ -35,9 +35,9 @@ class Reading {
   // Reads the prompt, block by block. `expected` more tokens will follow: room is made for them now. The
   // sink, which must outlive the read, gets logits from token `logits_from` on.
   Steps<> prefill(Prompt prompt, std::int64_t expected, std::int64_t logits_from, const TokenLogits& sink);
-  // To be done before the next call. `best`: gets the most likely token to follow, instead of the sink its
-  // logits; null: it does not.
-  Work& step(io::TokenId token, const TokenLogits& sink, io::TokenId* best);
+  // To be done before the next call. Where `chosen` is not null, the token to follow comes there, and no
+  // logits to the sink.
+  Work& step(io::TokenId token, const TokenLogits& sink, model::ChosenToken* chosen);
   // Where chunks are read one by one: on to the next one, for another prefill of the same tokens.
   bool has_next() const { return attempts() && attempts()->has_next(); }
   void next();

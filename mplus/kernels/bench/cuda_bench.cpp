@@ -1,7 +1,7 @@
 // Speed of the operations on a CUDA device at the sizes of an 8B model with memory (hidden 4096, 32/8 heads
 // of 128, ffn 14,336, 14,848 rows in the cache, 153,600 retriever keys of 256), beside the device's own
 // limits: what a copy moves and what a large product computes, measured first. Then whole passes over 32
-// layers. Usage: cuda_bench [products] [attention] [rows] [passes] [int8] [fp8]
+// layers. Usage: cuda_bench [products] [attention] [rows] [choices] [passes] [int8] [fp8]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 #include "mplus/kernels/linear/adapter.h"
 #include "mplus/kernels/linear/norm.h"
 #include "mplus/kernels/retrieval/retrieval.h"
+#include "mplus/kernels/rows/choose.h"
 #include "mplus/kernels/rows/rows.h"
 #include "mplus/kernels/rows/tokens.h"
 
@@ -178,6 +179,41 @@ void bench_rows(Bench& b) {
                       append_rows(b.queue(), cache, kShape, {k, v}, angles);
                     }),
           0, as_double(kCacheRows * kKv * 8));
+}
+
+// Logits as a model has them: a bell of some nats.
+void bench_choices(Bench& b) {
+  const std::int64_t most = 16;
+  std::vector<float> bell(static_cast<std::size_t>(most * kVocab));
+  for (std::size_t i = 0; i < bell.size(); ++i) {
+    const auto block = philox4x32({static_cast<std::uint32_t>(i), 1, 0, 0}, {7, 0});
+    for (const std::uint32_t bits : block) bell[i] += (static_cast<float>(bits) * 0x1p-31f - 1.0f) * 2.6f;
+  }
+  const Tensor logits = b.room(DType::f32, {most, kVocab}), out = b.room(DType::i64, {most});
+  copy(b.queue(), logits, ConstTensor(bell.data(), DType::f32, {most, kVocab}));
+  const std::pair<const char*, Choice> kinds[] = {
+      {"the best", {}},
+      {"temperature 1", {.temperature = 1}},
+      {"temperature 0.7, top-p 0.95", {.temperature = 0.7f, .top_p = 0.95f}},
+      {"temperature 1, top-p 0.999", {.temperature = 1, .top_p = 0.999f}},
+      {"temperature 1, top-k 50", {.temperature = 1, .top_k = 50}}};
+  ChoiceRoom room;
+  for (const auto& [name, kind] : kinds) {
+    std::vector<Choice> choices(most, kind);
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i].chance = 0x9e3779b97f4a7c15u * (i + 1);
+    for (const std::int64_t rows : {std::int64_t{1}, most})
+      b.print(fmt::format("choose {} of {}: {}", rows, kVocab, name),
+              b.seconds(100,
+                        [&](int) {
+                          choose(b.queue(), out.rows(0, rows), logits.rows(0, rows),
+                                 {choices.data(), static_cast<std::size_t>(rows)});
+                        }),
+              0, as_double(rows * kVocab * 4));
+    const std::span<const float> row(bell.data(), static_cast<std::size_t>(kVocab));
+    b.print(fmt::format("  on the host, 1 of {}", kVocab),
+            b.seconds(10, [&](int i) { mplus::choose(row, choices[static_cast<std::size_t>(i)], room); }), 0,
+            as_double(kVocab * 4));
+  }
 }
 
 struct Adapted {
@@ -339,6 +375,7 @@ int run(std::span<char*> names) {
   part("products", bench_products);
   part("attention", bench_attention);
   part("rows", bench_rows);
+  part("choices", bench_choices);
   part("passes", [](Bench& b) { bench_passes(b, DType::bf16); });
   part("int8", [](Bench& b) { bench_passes(b, DType::i8); });
   part("fp8", [](Bench& b) { bench_passes(b, DType::u8); });

@@ -86,8 +86,8 @@ class CpuBackend final : public Backend {
     return std::exchange(static_cast<cpu::State&>(queue.state()).note, -1);
   }
 
-  void largest(Queue& queue, Tensor out, ConstTensor x) const override {
-    cpu::largest(queue, out.on_host<std::int64_t>(), x);
+  void choose(Queue& queue, Tensor out, Tensor logits, std::span<const Choice> choices) const override {
+    cpu::choose(queue, out.on_host<std::int64_t>(), logits, choices);
   }
 
   void embed(Queue&, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "mplus/core/numbers/choose.h"
 #include "mplus/core/tensors/buffer.h"
 #include "mplus/kernels/backend.h"
 
@@ -19,6 +21,7 @@ struct RoundedRows {
 struct State final : QueueState {
   std::int32_t note = -1;
   RoundedRows rounded;
+  std::vector<ChoiceRoom> choice_rooms;  // one for a row
 };
 
 }  // namespace mplus::kernels::cpu

@@ -10,6 +10,7 @@
 #include "mplus/core/numbers/dequantise.h"
 #include "mplus/kernels/attention/rope.h"
 #include "mplus/kernels/cuda/device/check.h"
+#include "mplus/kernels/rows/choose.h"
 #include "mplus/kernels/rows/rows.h"
 
 namespace mplus::kernels::cuda {
@@ -180,10 +181,35 @@ std::int32_t CudaBackend::take_note(Queue& queue) const { return state_of(queue)
 
 std::unique_ptr<Mark> CudaBackend::mark(Queue& queue) const { return state_of(queue).mark(); }
 
-void CudaBackend::largest(Queue& queue, Tensor out, ConstTensor x) const {
-  cuda::largest(state_of(queue).stream(), static_cast<std::int64_t*>(out.data),
-                {x.data, x.dtype, x.size(0), x.size(1), x.size(1)});
-  check_launch("looking for the largest");
+void CudaBackend::choose(Queue& queue, Tensor out, Tensor logits, std::span<const Choice> choices) const {
+  CudaQueueState& state = state_of(queue);
+  std::size_t edits = 0;
+  for (const Choice& choice : choices) edits += choice.edits.size();
+  auto* there = static_cast<LogitEdit*>(state.scratch(Scratch::places, edits * sizeof(LogitEdit)));
+  const std::int64_t vocab = logits.size(1);
+  for (std::size_t first = 0; first < choices.size(); first += Choices::kMost) {
+    Choices some;
+    for (const Choice& choice :
+         choices.subspan(first, std::min<std::size_t>(Choices::kMost, choices.size() - first))) {
+      Choices::Row& row = some.list[some.count++];
+      row = {.top_p = choice.top_p,
+             .top_k = static_cast<std::uint64_t>(choice.top_k),
+             .chance = choice.chance,
+             .edits = there,
+             .edit_count = std::ssize(choice.edits)};
+      if (choice.temperature > 0) {
+        const ChoiceNumbers numbers(choice);
+        row.drawn = true, row.octaves = numbers.octaves, row.least = numbers.least;
+      }
+      if (!choice.edits.empty())
+        state.upload(queue.pool(), there, choice.edits.data(), choice.edits.size_bytes());
+      there += choice.edits.size();
+    }
+    const auto from = static_cast<std::int64_t>(first);
+    cuda::choose(state.stream(), static_cast<std::int64_t*>(out.data) + from, floats(logits) + from * vocab,
+                 vocab, some);
+    check_launch("choosing tokens");
+  }
 }
 
 namespace {

@@ -34,7 +34,7 @@ class CudaBackend final : public Backend {
   void note_finite(Queue& queue, std::span<const Note> notes) const override;
   std::int32_t take_note(Queue& queue) const override;
   std::unique_ptr<Mark> mark(Queue& queue) const override;
-  void largest(Queue& queue, Tensor out, ConstTensor x) const override;
+  void choose(Queue& queue, Tensor out, Tensor logits, std::span<const Choice> choices) const override;
   void embed(Queue& queue, Tensor out, const Matrix& table, std::span<const std::int32_t> ids) const override;
   void rms_norm(Queue& queue, Tensor out, ConstTensor x, ConstTensor weight, float epsilon,
                 std::optional<DType> read_as) const override;

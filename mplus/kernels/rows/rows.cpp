@@ -74,15 +74,6 @@ void note_finite(Queue& queue, ConstTensor x, std::int32_t number) {
   note_finite(queue, {&note, 1});
 }
 
-void largest(Queue& queue, Tensor out, ConstTensor x) {
-  check_floats(queue, {x});
-  MPLUS_CHECK(x.dimensions == 2 && x.size(1) > 0 && out.elements() == x.size(0) && out.contiguous() &&
-                  out.dtype == DType::i64 && out.device == queue.device(),
-              "{} of {} on {} for {} rows of {}", out.elements(), dtype_name(out.dtype),
-              device_name(out.device), x.size(0), x.size(1));
-  if (x.size(0) > 0) queue.backend().largest(queue, out, x);
-}
-
 namespace {
 
 class Done final : public Mark {  // where operations are done when they return

@@ -1,4 +1,4 @@
-// Moving rows about, looking whether they are numbers, and which is the largest.
+// Moving rows about, and looking whether they are numbers.
 #pragma once
 
 #include <cstddef>
@@ -50,8 +50,5 @@ void note_finite(Queue& queue, std::span<const Note> notes);
 void note_finite(Queue& queue, ConstTensor x, std::int32_t number);
 // Waits; the note, or −1 where everything was finite. Afterwards there is none.
 std::int32_t take_note(Queue& queue);
-
-// out[r], i64: where the largest of x[r, …] stands, f32; of equals the first.
-void largest(Queue& queue, Tensor out, ConstTensor x);
 
 }  // namespace mplus::kernels

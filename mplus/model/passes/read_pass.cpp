@@ -10,6 +10,7 @@
 #include "mplus/kernels/linear/linear.h"
 #include "mplus/kernels/linear/norm.h"
 #include "mplus/kernels/parallel.h"
+#include "mplus/kernels/rows/choose.h"
 #include "mplus/kernels/rows/embedding.h"
 #include "mplus/kernels/rows/rows.h"
 #include "mplus/kernels/rows/tokens.h"
@@ -205,31 +206,37 @@ struct WantedLogits {
   std::int64_t count = 0;
 };
 
-// Where the item asks for the best token alone, its logits stay where they are.
+// Where the item lets its next token be chosen, its logits stay where they are.
 void hand_out(Workspace& w, const Tensor& normed, std::span<const Share> shares, const WantedLogits& wanted,
               const LogitsSink& sink) {
   const io::ModelConfig& c = w.weights().config;
   const std::int64_t n = wanted.count;
-  const auto best_of = [&](std::int64_t i) {
+  Choice choices[Workspace::kLogitRows];
+  ChosenToken* chosen[Workspace::kLogitRows] = {};
+  std::int64_t choosing = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
     const auto& [item, token] = wanted.list[i];
-    return token + 1 == shares[item].T ? shares[item].item->best : nullptr;
-  };
+    if (token + 1 == shares[item].T) chosen[i] = shares[item].item->chosen;
+    if (!chosen[i]) continue;
+    choices[i] = chosen[i]->choice;
+    ++choosing;
+  }
   w.logits.begin(w.queue(), w.host_pool,
                  kernels::Outgoing::piece_bytes(DType::f32, Workspace::kLogitRows * c.vocab));
-  w.best.begin(w.queue(), w.host_pool, kernels::Outgoing::piece_bytes(DType::i64, Workspace::kLogitRows));
-  const Tensor logits = w.logits.piece(DType::f32, {n, c.vocab}), best = w.best.piece(DType::i64, {n});
+  w.chosen.begin(w.queue(), w.host_pool, kernels::Outgoing::piece_bytes(DType::i64, Workspace::kLogitRows));
+  const Tensor logits = w.logits.piece(DType::f32, {n, c.vocab}), tokens = w.chosen.piece(DType::i64, {n});
   kernels::linear(w.queue(), logits, normed.rows(0, n), w.weights().head);
   require_finite(w, -1, "logits", logits);
-  std::int64_t bests = 0;
-  for (std::int64_t i = 0; i < n; ++i) bests += best_of(i) != nullptr ? 1 : 0;
-  if (bests > 0) kernels::largest(w.queue(), best, logits);
-  if (bests > 0) w.best.bring(w.queue());
-  if (bests < n) w.logits.bring(w.queue());
+  if (choosing > 0) {
+    kernels::choose(w.queue(), tokens, logits, {choices, static_cast<std::size_t>(n)});
+    w.chosen.bring(w.queue());
+  }
+  if (choosing < n) w.logits.bring(w.queue());
   end_checks(w);
   w.queue().wait();
-  const ConstTensor rows = w.logits.on_host(logits), ids = w.best.on_host(best);
+  const ConstTensor rows = w.logits.on_host(logits), ids = w.chosen.on_host(tokens);
   for (std::int64_t i = 0; i < n; ++i) {
-    if (TokenId* to = best_of(i)) *to = static_cast<TokenId>(ids.on_host<std::int64_t>()[i]);
+    if (chosen[i]) chosen[i]->id = static_cast<TokenId>(ids.on_host<std::int64_t>()[i]);
     else
       sink(shares[wanted.list[i].item].place, wanted.list[i].token,
            {rows.row(i).on_host<float>(), static_cast<std::size_t>(c.vocab)});

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "mplus/core/numbers/choose.h"
 #include "mplus/core/stop.h"
 #include "mplus/memory/memory.h"
 #include "mplus/memory/recall/recall.h"
@@ -44,6 +45,12 @@ struct ScoutStates {
   std::shared_ptr<const void> on_device;        // what the pass left on its device
 };
 
+// The token to follow: how it is chosen, and afterwards which it is.
+struct ChosenToken {
+  Choice choice;
+  TokenId id = 0;
+};
+
 struct ReadItem {
   std::span<const TokenId> tokens;
   AttentionCache* cache = nullptr;       // afterwards holds these tokens as well
@@ -52,10 +59,8 @@ struct ReadItem {
   memory::Recall* recall = nullptr;        // null: nothing is recalled
   std::int64_t scouts_begin = 0;           // tokens[begin, end) are the ones that ask
   std::int64_t scouts_end = 0;
-  std::int64_t logits_from = 0;  // rows below are not turned into logits
-  // Not null: instead of the last token's logits the most likely token to follow comes here; ties go to the
-  // lower id.
-  TokenId* best = nullptr;
+  std::int64_t logits_from = 0;   // rows below are not turned into logits
+  ChosenToken* chosen = nullptr;  // not null: comes instead of the last token's logits
   const ReadTaps* taps = nullptr;
   // In front of this layer the pass ends for a plain item whose taps alone are wanted: no logits, and the
   // cache needs no layers behind it.

@@ -102,9 +102,9 @@ class Workspace {
   std::vector<kernels::Note> notes;  // of one require_finite
 
   // What read passes give to the host: at their end, with what lies there for which layer and share, in that
-  // order; in the middle; logits, and the best of them.
+  // order; in the middle; logits, and the tokens chosen by them.
   kernels::HostPool host_pool;
-  kernels::Outgoing outgoing, asked, logits, best;
+  kernels::Outgoing outgoing, asked, logits, chosen;
   std::vector<ScoutTensors> scouts;
   std::vector<RowTensors> kept;  // of tokens, in the window's precision
 

@@ -1,6 +1,6 @@
 // Picks the next token from logits. Penalties and biases come first; then greedy at temperature 0, otherwise
-// temperature, top-k, min-p and top-p in this order, and one draw from a counter-based generator: the same
-// seed and place give the same token.
+// temperature, min-p, top-k and top-p in this order, and one draw from a counter-based generator
+// (core/numbers/choose.h): the same seed and place give the same token, here and on a device.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "mplus/core/numbers/choose.h"
 #include "mplus/io/tokenizer/tokenizer.h"
 
 namespace mplus::engine {
@@ -42,22 +43,18 @@ class Sampler {
     std::span<const io::TokenId> recent = {};  // of prompt and answer
     std::span<const io::TokenId> answer = {};  // all of it
   };
-  // `step` and `part` name the place in the random stream.
+  // `step` and `part` name the place in the random stream. Valid until the next call.
+  Choice choice(const Said& said, std::uint32_t step, std::uint32_t part);
   io::TokenId pick(std::span<const float> logits, const Said& said, std::uint32_t step, std::uint32_t part);
 
  private:
-  struct Candidate {
-    float logit;
-    io::TokenId id;
-  };
-  static bool better(const Candidate& a, const Candidate& b);  // ties go to the lower id
-  void penalise(const Said& said);
-  io::TokenId draw(std::uint32_t step, std::uint32_t part);
-  template <class Odds>
-  double keep_likeliest(double wanted, const Odds& odds);
+  void note_edits(const Said& said);
 
   SamplingOptions options_;
-  std::vector<Candidate> candidates_;  // sized once: picking allocates nothing
+  std::int64_t vocab_;
+  std::vector<LogitEdit> edits_;  // one for a token, in the order of ids
+  std::vector<float> edited_;
+  ChoiceRoom room_;
 };
 
 // The most likely token; ties go to the lower id.

@@ -3,6 +3,7 @@
 
 #include "mplus/core/numbers/finite.h"
 #include "mplus/kernels/cpu/ops/operations.h"
+#include "mplus/kernels/cpu/state.h"
 #include "mplus/kernels/isa.h"
 #include "mplus/kernels/parallel.h"
 
@@ -10,25 +11,6 @@ namespace mplus::kernels::cpu {
 namespace {
 
 constexpr std::int64_t kExpCost = 4;  // of an exponential beside an addition
-
-// Of the first of the largest of n > 0 numbers, none of them NaN. A block's maximum needs no branch.
-std::int64_t place_of_largest(const float* x, std::int64_t n) {
-  constexpr std::int64_t kBlock = 256, kChains = 16;
-  float most = x[0];
-  std::int64_t begin = 0;  // of the first block that has it
-  for (std::int64_t at = 0; at < n; at += kBlock) {
-    const std::int64_t count = std::min(kBlock, n - at);
-    float chains[kChains];
-    std::fill_n(chains, kChains, most);
-    std::int64_t i = 0;
-    for (; i + kChains <= count; i += kChains)
-      for (std::int64_t c = 0; c < kChains; ++c) chains[c] = std::max(chains[c], x[at + i + c]);
-    for (; i < count; ++i) chains[0] = std::max(chains[0], x[at + i]);
-    const float of_block = *std::max_element(chains, chains + kChains);
-    if (of_block > most) most = of_block, begin = at;
-  }
-  return std::find(x + begin, x + n, most) - x;
-}
 
 }  // namespace
 
@@ -40,10 +22,17 @@ bool all_finite(Queue& queue, const float* x, std::int64_t n) {
   return finite;
 }
 
-void largest(Queue& queue, std::int64_t* out, const ConstTensor& x) {
-  parallel_ranges(queue, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)
-      out[r] = place_of_largest(x.row(r).on_host<float>(), x.size(1));
+void choose(Queue& queue, std::int64_t* out, const Tensor& logits, std::span<const Choice> choices) {
+  std::vector<ChoiceRoom>& rooms = static_cast<State&>(queue.state()).choice_rooms;
+  rooms.resize(std::max(rooms.size(), choices.size()));
+  const std::int64_t vocab = logits.size(1);
+  parallel_ranges(queue, logits.size(0), vocab, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const Choice& choice = choices[static_cast<std::size_t>(r)];
+      const std::span<float> row(logits.row(r).on_host<float>(), static_cast<std::size_t>(vocab));
+      edit(row, choice.edits);
+      out[r] = mplus::choose(row, choice, rooms[static_cast<std::size_t>(r)]);
+    }
   });
 }
 

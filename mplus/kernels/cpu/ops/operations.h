@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "mplus/core/numbers/choose.h"
 #include "mplus/core/tensors/buffer.h"
 #include "mplus/kernels/attention/attention.h"
 #include "mplus/kernels/attention/kv.h"
@@ -23,7 +24,7 @@ void swiglu(Queue& queue, float* out, const float* gate, const float* up, std::i
 void silu(Queue& queue, float* x, std::int64_t n);
 void add_row(Queue& queue, float* x, const float* row, std::int64_t T, std::int64_t d);
 bool all_finite(Queue& queue, const float* x, std::int64_t n);
-void largest(Queue& queue, std::int64_t* out, const ConstTensor& x);
+void choose(Queue& queue, std::int64_t* out, const Tensor& logits, std::span<const Choice> choices);
 void rope(Queue& queue, Tensor x, const RopeTable& angles, std::int64_t first_position);
 
 // Products of the same x[T, in]: it is rounded once, and the threads share all of them out as one list.

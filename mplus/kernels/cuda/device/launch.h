@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "mplus/core/numbers/dtype.h"
+#include "mplus/core/numbers/odds.h"
 
 struct CUstream_st;
 
@@ -66,9 +67,22 @@ struct ScatterJob {
 };
 void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std::int64_t most_rows,
                   bool quads);
-// out[r]: where the largest of row r of f32 stands, the first of equals.
-void largest(Stream stream, std::int64_t* out, const Rows2d& x);
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T);
+
+// choose.cu: rows/choose.h over logits that lie one row behind the other.
+struct Choices {
+  struct Row {
+    bool drawn = false;  // else the best is taken
+    float octaves = 0, top_p = 1;
+    std::uint64_t least = 1, top_k = 0, chance = 0;
+    const LogitEdit* edits = nullptr;
+    std::int64_t edit_count = 0;
+  };
+  static constexpr int kMost = 32;
+  Row list[kMost];
+  int count = 0;
+};
+void choose(Stream stream, std::int64_t* out, float* logits, std::int64_t vocab, const Choices& choices);
 
 // elementwise.cu: results also as operands of the matrix instruction, one behind the other, where `to` is
 // given; bf16 or f16, and a number of elements that is a multiple of four.

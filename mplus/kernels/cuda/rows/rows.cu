@@ -105,33 +105,6 @@ __global__ void scatter_kernel(const ScatterJob* jobs) {
   for (std::int64_t i = threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
 }
 
-// A value and where it stands in one number: the larger value is the larger number, of equals the first. NaN
-// is the least.
-__device__ unsigned long long with_place(float x, std::int64_t at) {
-  const std::uint32_t bits = __float_as_uint(x + 0.0f);  // −0 equals 0
-  const std::uint32_t order = isnan(x) ? 0u : (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-  return (static_cast<unsigned long long>(order) << 32) | (0xffffffffu - static_cast<std::uint32_t>(at));
-}
-
-__device__ unsigned long long larger(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
-
-// blockIdx.y is the row; out begins as zeros.
-__global__ void largest_kernel(unsigned long long* out, const float* x, std::int64_t cols) {
-  begin_in_turn();
-  const float* row = x + blockIdx.y * cols;
-  unsigned long long most = 0;
-  for (std::int64_t i = first_of_grid(); i < cols; i += grid_size())
-    most = larger(most, with_place(row[i], i));
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) most = larger(most, __shfl_xor_sync(kAllLanes, most, step));
-  if (threadIdx.x % kWarp == 0) atomicMax(&out[blockIdx.y], most);
-}
-
-__global__ void place_kernel(unsigned long long* out, std::int64_t n) {
-  const std::int64_t i = first_of_grid();
-  if (i < n) out[i] = 0xffffffffu - static_cast<std::uint32_t>(out[i]);
-}
-
 template <class T>
 __global__ void embed_kernel(float* out, const T* table, std::int64_t stride, std::int64_t d,
                              const std::int32_t* ids) {
@@ -217,14 +190,6 @@ void scatter_rows(Stream stream, const ScatterJob* jobs, std::int64_t count, std
   const dim3 grid(static_cast<unsigned>(most_rows), static_cast<unsigned>(count));
   if (quads) launch(scatter_kernel<uint4>, grid, 128, stream, 0, jobs);
   else launch(scatter_kernel<std::uint16_t>, grid, 128, stream, 0, jobs);
-}
-
-void largest(Stream stream, std::int64_t* out, const Rows2d& x) {
-  auto* most = reinterpret_cast<unsigned long long*>(out);
-  cudaMemsetAsync(most, 0, static_cast<std::size_t>(x.rows) * sizeof *most, stream);
-  const dim3 grid(std::min(64u, blocks_for(x.cols)), static_cast<unsigned>(x.rows));
-  launch(largest_kernel, grid, kThreads, stream, 0, most, static_cast<const float*>(x.data), x.cols);
-  place_kernel<<<blocks_for(x.rows), kThreads, 0, stream>>>(most, x.rows);
 }
 
 void embed(Stream stream, float* out, const Rows2d& table, const std::int32_t* ids, std::int64_t T) {
