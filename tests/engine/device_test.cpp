@@ -51,5 +51,29 @@ TEST(EngineDevice, EveryDeviceGivesTheProcessorsAnswers) {
   EXPECT_EQ(other.numerics_id() == processor.numerics_id(), other.device().is_cpu());
 }
 
+// Drawn where the logits are, or, where somebody wants to see these, on the host: the same tokens.
+TEST(EngineDevice, TokensAreDrawnAsOnTheHost) {
+  Engine engine(exact_options({.automatic = true}));
+  Session session(engine, 3);
+  session.remember_ids(random_ids(1500, 1), "text");
+  const SamplingOptions kinds[] = {
+      {.temperature = 1, .seed = 1},
+      {.temperature = 0.7f, .top_p = 0.9f, .seed = 2},
+      {.temperature = 2, .top_k = 20, .min_p = 0.01f, .seed = 3},
+      {.temperature = 1, .repetition_penalty = 1.5f, .bias = {{7, 3.0f}}, .seed = 4},
+      {.frequency_penalty = 0.5f, .presence_penalty = 0.5f}};
+  for (const SamplingOptions& sampling : kinds) {
+    GenerateOptions options;
+    options.max_tokens = 40;
+    options.sampling = sampling;
+    const std::vector<io::TokenId> prompt = random_ids(20, 2);
+    Session there = session.fork(), here = session.fork();
+    const std::vector<io::TokenId> tokens = there.generate_ids(prompt, options).tokens;
+    options.chances = 1;
+    EXPECT_EQ(here.generate_ids(prompt, options).tokens, tokens) << "seed " << sampling.seed;
+    EXPECT_FALSE(tokens.empty());
+  }
+}
+
 }  // namespace
 }  // namespace mplus::engine

@@ -45,7 +45,7 @@ class Question {
     engine::Prefill prompt;
     prompt.item = item(question_);
     prompt.item.logits_from = T - 1;
-    prompt.item.best = &best_;
+    prompt.item.chosen = &next_;
     engine::Work reading = prompt;
     read += seconds_of([&] { finish(reading); });
   }
@@ -53,9 +53,9 @@ class Question {
     engine::Decode step;
     return seconds_of([&] {
       for (std::int64_t i = 0; i < tokens; ++i) {
-        const io::TokenId token = best_;
+        const io::TokenId token = next_.id;
         step.item = item({&token, 1});
-        step.item.best = &best_;
+        step.item.chosen = &next_;
         engine::Work work = step;
         finish(work);
       }
@@ -79,7 +79,7 @@ class Question {
   std::vector<io::TokenId> question_;
   std::unique_ptr<memory::Recall> recall_;
   model::AttentionCache cache_;
-  io::TokenId best_ = 0;
+  model::ChosenToken next_;
 };
 
 }  // namespace
