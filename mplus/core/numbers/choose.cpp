@@ -43,49 +43,65 @@ std::size_t place_of_largest(std::span<const float> x) {
                                   x.begin());
 }
 
+// Of the first candidates that weigh `wanted` together, the last; null where all weigh less.
+template <class Weight>
+const Candidate* last_of_first(ChoiceRoom& room, std::uint64_t wanted, const Weight& weight) {
+  std::vector<Candidate>& some = room.sought;
+  float best = room.candidates.front().logit;
+  for (const Candidate& candidate : room.candidates) best = std::max(best, candidate.logit);
+  const auto weight_of = [&](std::size_t begin, std::size_t end) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += weight(some[i]);
+    return sum;
+  };
+  // Mostly it is among the likeliest.
+  for (const std::uint64_t least : {kBestOdds >> 6, kBestOdds >> 16, std::uint64_t{0}}) {
+    float lowest = best;  // of those with such odds: all others come behind it, or are among them
+    for (const Candidate& candidate : room.candidates)
+      if (candidate.odds >= least) lowest = std::min(lowest, candidate.logit);
+    some.clear();
+    for (const Candidate& candidate : room.candidates)
+      if (candidate.logit >= lowest) some.push_back(candidate);
+    if (weight_of(0, some.size()) >= wanted) break;
+    if (least == 0) return nullptr;
+  }
+  std::size_t begin = 0, end = some.size();
+  for (std::uint64_t above = 0; end - begin > 1;) {
+    const std::size_t middle = begin + (end - begin) / 2;
+    const auto at = [&](std::size_t i) { return some.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::nth_element(at(begin), at(middle), at(end), goes_first);
+    const std::uint64_t half = weight_of(begin, middle);
+    if (above + half >= wanted) end = middle;
+    else begin = middle, above += half;
+  }
+  return &some[begin];
+}
+
+template <class Weight>
+void keep_first(ChoiceRoom& room, std::uint64_t wanted, const Weight& weight) {
+  if (const Candidate* last = last_of_first(room, wanted, weight))
+    std::erase_if(room.candidates, [&](const Candidate& one) { return goes_first(*last, one); });
+}
+
 std::uint64_t odds_together(std::span<const Candidate> candidates) {
   std::uint64_t total = 0;
   for (const Candidate& candidate : candidates) total += candidate.odds;
   return total;
 }
 
-// Only the first that have these odds together stay. Sorts no more than it looks at.
-void keep_first(std::vector<Candidate>& candidates, std::uint64_t wanted) {
-  std::size_t n = 0, sorted = 0;
-  std::uint64_t sum = 0;
-  for (; n < candidates.size() && sum < wanted; ++n) {
-    if (n == sorted) {
-      const auto begin = candidates.begin() + static_cast<std::ptrdiff_t>(sorted);
-      sorted = std::min(candidates.size(), std::max<std::size_t>(64, sorted * 8));
-      const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(sorted);
-      if (end != candidates.end()) std::nth_element(begin, end, candidates.end(), goes_first);
-      std::sort(begin, end, goes_first);
-    }
-    sum += candidates[n].odds;
-  }
-  candidates.resize(n);
-}
-
-std::int64_t draw(std::vector<Candidate>& candidates, const Choice& choice) {
-  bool moved = false;
-  if (choice.top_k > 0 && choice.top_k < std::ssize(candidates)) {
-    std::nth_element(candidates.begin(), candidates.begin() + choice.top_k, candidates.end(), goes_first);
-    candidates.resize(static_cast<std::size_t>(choice.top_k));
-    moved = true;
-  }
-  std::uint64_t total = odds_together(candidates);
-  if (choice.top_p < 1.0f) {
-    keep_first(candidates, share_of_odds(choice.top_p, total));
-    total = odds_together(candidates);
-    moved = true;
-  }
-  if (moved) std::ranges::sort(candidates, {}, &Candidate::id);
-  std::uint64_t left = upper_half(choice.chance, total);
-  for (const Candidate& candidate : candidates) {
+std::int64_t draw(ChoiceRoom& room, const Choice& choice) {
+  const auto odds = [](const Candidate& candidate) { return candidate.odds; };
+  if (choice.top_k > 0)
+    keep_first(room, static_cast<std::uint64_t>(choice.top_k),
+               [](const Candidate&) { return std::uint64_t{1}; });
+  if (choice.top_p < 1.0f)
+    keep_first(room, share_of_odds(choice.top_p, odds_together(room.candidates)), odds);
+  std::uint64_t left = upper_half(choice.chance, odds_together(room.candidates));
+  for (const Candidate& candidate : room.candidates) {
     if (left < candidate.odds) return candidate.id;
     left -= candidate.odds;
   }
-  return candidates.back().id;
+  return room.candidates.back().id;
 }
 
 }  // namespace
@@ -110,7 +126,7 @@ std::int64_t choose(std::span<const float> logits, const Choice& choice, ChoiceR
     const std::uint64_t odds = odds_of(logits[i] - logits[best], numbers.octaves);
     if (odds >= numbers.least) room.candidates.push_back({odds, logits[i], static_cast<std::int32_t>(i)});
   }
-  return draw(room.candidates, choice);
+  return draw(room, choice);
 }
 
 }  // namespace mplus

@@ -30,7 +30,7 @@ struct ChoiceRoom {
     float logit;
     std::int32_t id;
   };
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> candidates, sought;
 };
 std::int64_t choose(std::span<const float> logits, const Choice& choice, ChoiceRoom& room);  // after edit()
 void edit(std::span<float> logits, std::span<const LogitEdit> edits);
