@@ -42,8 +42,8 @@ Kept kept(const std::vector<float>& logits, const Choice& choice) {
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return value(a) > value(b); });
   const ChoiceNumbers numbers(choice);
   const auto odds = [&](std::size_t i) {
-    const std::uint64_t odds = odds_of(logits[i] - logits[order[0]], numbers.octaves);
-    return odds >= numbers.least ? odds : 0;
+    const std::uint64_t found = odds_of(logits[i] - logits[order[0]], numbers.octaves);
+    return found >= numbers.least ? found : 0;
   };
   std::erase_if(order, [&](std::size_t i) { return odds(i) == 0; });
   if (choice.top_k > 0) order.resize(std::min(order.size(), static_cast<std::size_t>(choice.top_k)));
