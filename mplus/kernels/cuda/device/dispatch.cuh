@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "mplus/core/numbers/dtype.h"
 #include "mplus/kernels/cuda/device/device.cuh"
@@ -27,21 +28,29 @@ void with_float(DType dtype, const F& f) {
   if (dtype == DType::f32) f(float());
   with_half(dtype, f);
 }
-// A launch that may begin before the stream's last kernel has ended (device.cuh, wait_for_last).
+// A launch that may begin before the stream's last kernel has ended (device.cuh, wait_for_last); in clusters
+// of so many blocks along x.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Stream stream, std::size_t shared_bytes,
-            Arguments&&... arguments) {
+void launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block, unsigned cluster, Stream stream,
+                     std::size_t shared_bytes, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {cluster, 1, 1};
+  config.attrs = attributes;
+  config.numAttrs = cluster > 1 ? 2 : 1;
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Stream stream, std::size_t shared_bytes,
+            Arguments&&... arguments) {
+  launch_clusters(kernel, grid, block, 1, stream, shared_bytes, std::forward<Arguments>(arguments)...);
 }
 
 // Of one block, of the current device.

@@ -1,5 +1,6 @@
-// One token of a row of logits, by chance (core/numbers/choose.h): a block of 1,024 threads a row. Its sums
-// are of whole numbers, so that it takes the processor's token whatever the order.
+// One token of a row of logits, by chance (core/numbers/choose.h). A row is shared by the blocks of a cluster
+// where the device has such, else one block has it. Sums are of whole numbers, so that it is the processor's
+// token whatever the order.
 #include <cuda_runtime.h>
 
 #include "mplus/kernels/cuda/device/device.cuh"
@@ -12,8 +13,10 @@ namespace {
 using Wide = unsigned long long;
 
 constexpr int kBlock = 1024, kWarps = kBlock / kWarp;
-constexpr int kCuts = 7;     // a pass looks at
-constexpr int kShort = 512;  // so many tokens are looked at one by one
+constexpr int kMostBlocks = 8;  // of a row
+constexpr int kCuts = 7;        // a pass looks at
+constexpr int kShort = 512;     // so many tokens are looked at one by one
+constexpr int kSums = 2 * (kCuts + 1);
 
 // A logit in an order of whole numbers, the larger one first; of equal logits the lower id. NaN is the least.
 __device__ std::uint32_t order_of(float x) {
@@ -28,36 +31,86 @@ __device__ Wide key_of(float x, std::int64_t id) {
 }
 __device__ std::int64_t id_of(Wide key) { return 0xffffffffu - static_cast<std::uint32_t>(key); }
 
-__device__ Wide warp_total(Wide x) {
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(kAllLanes, x, step);
-  return x;
+// The blocks of a row: how many there are, which this one is, and what another one has in its shared memory.
+#if __CUDA_ARCH__ >= 900
+__device__ int blocks() {
+  int n;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
+  return n;
 }
+__device__ int rank() {
+  int n;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(n));
+  return n;
+}
+__device__ void wait_for_blocks() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" ::: "memory");
+}
+template <class T>
+__device__ T* of_block(T* shared, int rank) {
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(shared), "r"(rank));
+  return there;
+}
+#else
+__device__ int blocks() { return 1; }
+__device__ int rank() { return 0; }
+__device__ void wait_for_blocks() { __syncthreads(); }
+template <class T>
+__device__ T* of_block(T* shared, int) {
+  return shared;
+}
+#endif
 
-// What the threads of a block share.
+// What the threads of a block share. What other blocks read takes turns between two places: a block may be
+// one step ahead.
 struct Shared {
-  Wide warps[kWarps];
-  Wide cuts[kCuts], weights[kCuts + 1][kWarps];
-  std::uint32_t counts[kCuts + 1][kWarps];
+  Wide warps[kSums][kWarps];
+  Wide own[2][kSums], sums[kSums];
+  int turn;
+  Wide cuts[kCuts];
   Wide low, high, above, found;  // of the search for a cut
-  std::uint32_t inside;
-  int listed;
+  Wide inside;
+  int listed;  // of the first block, which looks at what is left
   Wide keys[kShort], list[kShort];
 };
 
-__device__ Wide block_total(Wide x, Shared& s) {
+// The sums of all threads of all blocks in s.sums, or the largest values.
+template <bool kLarger = false, int kCount>
+__device__ void gather(const Wide (&values)[kCount], Shared& s) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  x = warp_total(x);
+  const auto join = [](Wide a, Wide b) { return kLarger ? max(a, b) : a + b; };
+  const auto in_warp = [&](Wide x) {
+#pragma unroll
+    for (int step = kWarp / 2; step > 0; step /= 2) x = join(x, __shfl_xor_sync(kAllLanes, x, step));
+    return x;
+  };
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const Wide sum = in_warp(values[i]);
+    if (lane == 0) s.warps[i][warp] = sum;
+  }
+  const int turn = s.turn;
   __syncthreads();
-  if (lane == 0) s.warps[warp] = x;
+  if (warp < kCount) {
+    const Wide sum = in_warp(s.warps[warp][lane]);
+    if (lane == 0) s.own[turn][warp] = sum;
+  }
+  if (threadIdx.x == 0) s.turn = 1 - turn;
+  wait_for_blocks();
+  if (threadIdx.x < kCount) {
+    Wide sum = 0;
+    for (int block = 0; block < blocks(); ++block)
+      sum = join(sum, *of_block(&s.own[turn][threadIdx.x], block));
+    s.sums[threadIdx.x] = sum;
+  }
   __syncthreads();
-  return warp_total(s.warps[lane]);
 }
 
 // A row, and which of its tokens may be taken: those with a key of `cut` or more and enough odds.
 struct Candidates {
   const float* logits;
-  std::int64_t n;
+  std::int64_t begin, end;  // of this block, begin a multiple of four
   float best, octaves;
   Wide least, cut;
 
@@ -66,35 +119,21 @@ struct Candidates {
     return odds >= least ? odds : 0;
   }
 
-  // f(logit, id) of all tokens, shared out over the block.
+  // f(logit, id) of the block's tokens.
   template <class Function>
   __device__ void each(const Function& f) const {
-    if (n % 4 == 0 && reinterpret_cast<std::uintptr_t>(logits) % 16 == 0) {
+    if ((end - begin) % 4 == 0 && reinterpret_cast<std::uintptr_t>(logits) % 16 == 0) {
       const auto* quads = reinterpret_cast<const float4*>(logits);
 #pragma unroll 4
-      for (std::int64_t i = threadIdx.x; i < n / 4; i += kBlock) {
+      for (std::int64_t i = begin / 4 + threadIdx.x; i < end / 4; i += kBlock) {
         const float4 x = quads[i];
         f(x.x, 4 * i), f(x.y, 4 * i + 1), f(x.z, 4 * i + 2), f(x.w, 4 * i + 3);
       }
     } else {
-      for (std::int64_t i = threadIdx.x; i < n; i += kBlock) f(logits[i], i);
+      for (std::int64_t i = begin + threadIdx.x; i < end; i += kBlock) f(logits[i], i);
     }
   }
 };
-
-__device__ Wide key_of_best(const Candidates& row, Shared& s) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  Wide most = 0;
-  row.each([&](float x, std::int64_t id) { most = max(most, key_of(x, id)); });
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) most = max(most, __shfl_xor_sync(kAllLanes, most, step));
-  if (lane == 0) s.warps[warp] = most;
-  __syncthreads();
-  most = s.warps[lane];
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) most = max(most, __shfl_xor_sync(kAllLanes, most, step));
-  return most;
-}
 
 // Where a pass looks, from the largest key down: at first by odds, then evenly between logits, then evenly
 // between keys, by which any two are told apart at last.
@@ -109,30 +148,18 @@ __device__ Wide cut_of(const Candidates& row, const Shared& s, int pass, int i) 
 
 // Between which two cuts the one that is looked for lies, and how much weighs what is above.
 __device__ void narrow(Shared& s, Wide wanted) {
-  Wide last = 0;
-  std::uint32_t last_count = 0;
-  for (int i = 0; i <= kCuts; ++i) {
-    Wide weight = 0;
-    std::uint32_t count = 0;
-    for (int warp = 0; warp < kWarps; ++warp) weight += s.weights[i][warp], count += s.counts[i][warp];
-    if (s.above + weight >= wanted || i == kCuts) {
-      const Wide low = i < kCuts ? s.cuts[i] : s.low;
-      if (i > 0) s.high = s.cuts[i - 1];
-      s.low = low;
-      s.above += last;
-      s.inside = count - last_count;
-      s.found = s.above - last + weight >= wanted ? 1 : 0;
-      return;
-    }
-    last = weight, last_count = count;
-  }
+  int i = 0;
+  while (i < kCuts && s.above + s.sums[i] < wanted) ++i;
+  s.found = s.above + s.sums[i] >= wanted ? 1 : 0;
+  s.inside = s.sums[kCuts + 1 + i] - (i > 0 ? s.sums[kCuts + i] : 0);
+  if (i > 0) s.above += s.sums[i - 1], s.high = s.cuts[i - 1];
+  if (i < kCuts) s.low = s.cuts[i];
 }
 
 // Of the first candidates that weigh `wanted` together, the key of the last; where all weigh less, as low as
 // a key can be.
 template <class Weight>
 __device__ Wide cut_at(const Candidates& row, Wide wanted, Wide best, const Weight& weight, Shared& s) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   __syncthreads();
   if (threadIdx.x == 0) {
     const float lowest = row.best - 42.0f / row.octaves;  // there are no odds below
@@ -144,7 +171,7 @@ __device__ Wide cut_at(const Candidates& row, Wide wanted, Wide best, const Weig
     if (threadIdx.x < kCuts) s.cuts[threadIdx.x] = cut_of(row, s, pass, static_cast<int>(threadIdx.x));
     __syncthreads();
     const Wide low = s.low, high = s.high;
-    Wide weights[kCuts + 1] = {};
+    Wide sums[kSums] = {};  // weights, then counts
     std::uint32_t counts[kCuts + 1] = {};
     row.each([&](float x, std::int64_t id) {
       const Wide key = key_of(x, id);
@@ -153,39 +180,36 @@ __device__ Wide cut_at(const Candidates& row, Wide wanted, Wide best, const Weig
       if (odds == 0) return;
 #pragma unroll
       for (int i = 0; i <= kCuts; ++i)
-        if (i == kCuts || key >= s.cuts[i]) weights[i] += weight(odds), ++counts[i];
+        if (i == kCuts || key >= s.cuts[i]) sums[i] += weight(odds), ++counts[i];
     });
 #pragma unroll
-    for (int i = 0; i <= kCuts; ++i) {
-      weights[i] = warp_total(weights[i]);
-      counts[i] = __reduce_add_sync(kAllLanes, counts[i]);
-      if (lane == 0) s.weights[i][warp] = weights[i], s.counts[i][warp] = counts[i];
-    }
-    __syncthreads();
+    for (int i = 0; i <= kCuts; ++i) sums[kCuts + 1 + i] = counts[i];
+    gather(sums, s);
     if (threadIdx.x == 0) narrow(s, wanted);
     __syncthreads();
     if (s.found == 0) return 0;
     if (s.inside <= kShort) break;
   }
   const Wide low = s.low, high = s.high, above = s.above;
+  Shared* first = of_block(&s, 0);
   row.each([&](float x, std::int64_t id) {
     const Wide key = key_of(x, id);
     if (key < low || key >= high) return;
     const Wide odds = row.odds(x);
     if (odds == 0) return;
-    const int at = atomicAdd(&s.listed, 1);
-    s.keys[at] = key, s.list[at] = weight(odds);
+    const int at = atomicAdd(&first->listed, 1);
+    first->keys[at] = key, first->list[at] = weight(odds);
   });
-  __syncthreads();
+  wait_for_blocks();
   const int own = static_cast<int>(threadIdx.x);
-  if (own < s.listed) {
+  if (rank() == 0 && own < s.listed) {
     Wide sum = above;
     for (int i = 0; i < s.listed; ++i)
       if (s.keys[i] >= s.keys[own]) sum += s.list[i];
     if (sum >= wanted && sum - s.list[own] < wanted) s.found = s.keys[own];
   }
-  __syncthreads();
-  return s.found;
+  wait_for_blocks();
+  return first->found;
 }
 
 // The candidate that has the place `chance` · 2^-64 of all odds, in the order of ids.
@@ -195,34 +219,41 @@ __device__ void draw(std::int64_t* out, const Candidates& row, Wide chance, Shar
     const float x = row.logits[i];
     return key_of(x, i) >= row.cut ? row.odds(x) : 0;
   };
-  // Of an equal part of the row by every warp; then of the part with the place by all threads.
-  const std::int64_t part = (row.n + kWarps - 1) / kWarps;
-  Wide sum = 0;
+  // Of an equal part of the block's tokens by every warp; then, in the block with the place, of its part by
+  // all threads.
+  const std::int64_t part = (row.end - row.begin + kWarps - 1) / kWarps;
+  const auto end_of = [&](std::int64_t i) { return min(row.end, row.begin + (i + 1) * part); };
+  Wide sum[1] = {};
 #pragma unroll 8
-  for (std::int64_t i = warp * part + lane; i < min(row.n, (warp + 1) * part); i += kWarp) sum += share(i);
-  sum = warp_total(sum);
-  __syncthreads();
-  if (lane == 0) s.warps[warp] = sum;
-  __syncthreads();
-  Wide left = __umul64hi(chance, warp_total(s.warps[lane]));
+  for (std::int64_t i = row.begin + warp * part + lane; i < end_of(warp); i += kWarp) sum[0] += share(i);
+  const int turn = s.turn;
+  gather(sum, s);
+  Wide left = __umul64hi(chance, s.sums[0]);
+  for (int block = 0; block < rank(); ++block) {
+    const Wide other = *of_block(&s.own[turn][0], block);
+    left = left >= other ? left - other : ~Wide{0};  // stands in a block before this one
+    if (left == ~Wide{0}) break;
+  }
+  if (left >= s.own[turn][0]) return;
   int chosen = 0;
-  for (; left >= s.warps[chosen]; ++chosen) left -= s.warps[chosen];
-  const std::int64_t end = min(row.n, (chosen + 1) * part), run = (part + kBlock - 1) / kBlock;
-  const std::int64_t begin = min(end, chosen * part + threadIdx.x * run), last = min(end, begin + run);
-  sum = 0;
-  for (std::int64_t i = begin; i < last; ++i) sum += share(i);
-  Wide before = sum;  // with all threads of the warp up to this one, then with all warps
+  for (; left >= s.warps[0][chosen]; ++chosen) left -= s.warps[0][chosen];
+  const std::int64_t end = end_of(chosen), run = (part + kBlock - 1) / kBlock;
+  const std::int64_t begin = min(end, row.begin + chosen * part + threadIdx.x * run),
+                     last = min(end, begin + run);
+  Wide own = 0;
+  for (std::int64_t i = begin; i < last; ++i) own += share(i);
+  Wide before = own;  // with all threads of the warp up to this one, then with all warps
 #pragma unroll
   for (int step = 1; step < kWarp; step *= 2) {
     const Wide other = __shfl_up_sync(kAllLanes, before, step);
     if (lane >= step) before += other;
   }
   __syncthreads();
-  if (lane == kWarp - 1) s.warps[warp] = before;
+  if (lane == kWarp - 1) s.warps[0][warp] = before;
   __syncthreads();
-  for (int i = 0; i < warp; ++i) before += s.warps[i];
-  before -= sum;
-  if (left < before || left >= before + sum) return;
+  for (int i = 0; i < warp; ++i) before += s.warps[0][i];
+  before -= own;
+  if (left < before || left >= before + own) return;
   left -= before;
   for (std::int64_t i = begin; i < last; ++i) {
     const Wide odds = share(i);
@@ -234,45 +265,62 @@ __device__ void draw(std::int64_t* out, const Candidates& row, Wide chance, Shar
   }
 }
 
+// blockIdx.y is the row.
 __global__ void __launch_bounds__(kBlock) choose_kernel(std::int64_t* out, float* logits, std::int64_t vocab,
                                                         const __grid_constant__ Choices choices) {
   __shared__ Shared s;
   begin_in_turn();
-  const Choices::Row& choice = choices.list[blockIdx.x];
-  float* own = logits + blockIdx.x * vocab;
-  out += blockIdx.x;
+  const Choices::Row& choice = choices.list[blockIdx.y];
+  float* own = logits + blockIdx.y * vocab;
+  out += blockIdx.y;
+  const std::int64_t part = (vocab + blocks() * 4 - 1) / (blocks() * 4) * 4;
+  Candidates row{.logits = own,
+                 .begin = min(vocab, rank() * part),
+                 .end = min(vocab, (rank() + 1) * part),
+                 .best = 0,
+                 .octaves = choice.octaves,
+                 .least = choice.least,
+                 .cut = 0};
+  if (threadIdx.x == 0) s.turn = 0;
   for (std::int64_t i = threadIdx.x; i < choice.edit_count; i += kBlock) {
     const LogitEdit edit = choice.edits[i];
-    own[edit.id] = edited(own[edit.id], edit);
+    if (edit.id >= row.begin && edit.id < row.end) own[edit.id] = edited(own[edit.id], edit);
   }
   __syncthreads();
-  Candidates row{
-      .logits = own, .n = vocab, .best = 0, .octaves = choice.octaves, .least = choice.least, .cut = 0};
-  const Wide best = key_of_best(row, s);
-  row.best = own[id_of(best)];
+  Wide most[1] = {};
+  row.each([&](float x, std::int64_t id) { most[0] = max(most[0], key_of(x, id)); });
+  gather<true>(most, s);
+  const Wide best = s.sums[0];
+  row.best = in_order(best >> 32);
   if (!choice.drawn || !isfinite(row.best)) {
-    if (threadIdx.x == 0) *out = id_of(best);
-    return;
+    if (rank() == 0 && threadIdx.x == 0) *out = id_of(best);
+  } else {
+    if (choice.top_k > 0)
+      row.cut = cut_at(
+          row, choice.top_k, best, [](Wide) { return Wide{1}; }, s);
+    if (choice.top_p < 1.0f) {
+      Wide total[1] = {};
+      row.each([&](float x, std::int64_t id) { total[0] += key_of(x, id) >= row.cut ? row.odds(x) : 0; });
+      gather(total, s);
+      const Wide wanted = share_of_odds(choice.top_p, s.sums[0]);
+      row.cut = cut_at(
+          row, wanted, best, [](Wide odds) { return odds; }, s);
+    }
+    draw(out, row, choice.chance, s);
   }
-  if (choice.top_k > 0)
-    row.cut = cut_at(
-        row, choice.top_k, best, [](Wide) { return Wide{1}; }, s);
-  if (choice.top_p < 1.0f) {
-    Wide total = 0;
-    row.each([&](float x, std::int64_t id) { total += key_of(x, id) >= row.cut ? row.odds(x) : 0; });
-    const Wide wanted = share_of_odds(choice.top_p, block_total(total, s));
-    row.cut = cut_at(
-        row, wanted, best, [](Wide odds) { return odds; }, s);
-  }
-  draw(out, row, choice.chance, s);
+  wait_for_blocks();  // nobody leaves while another one reads what it has
 }
 
 }  // namespace
 
 void choose(Stream stream, std::int64_t* out, float* logits, std::int64_t vocab, const Choices& choices) {
-  if (choices.count > 0)
-    launch(choose_kernel, static_cast<unsigned>(choices.count), kBlock, stream, 0, out, logits, vocab,
-           choices);
+  if (choices.count <= 0) return;
+  int device = 0, major = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  const unsigned blocks = major >= 9 ? kMostBlocks : 1;
+  launch_clusters(choose_kernel, {blocks, static_cast<unsigned>(choices.count)}, kBlock, blocks, stream, 0,
+                  out, logits, vocab, choices);
 }
 
 }  // namespace mplus::kernels::cuda
