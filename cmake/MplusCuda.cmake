@@ -11,7 +11,8 @@ endif()
 option(MPLUS_CUDA "Kernels for NVIDIA GPUs (needs nvcc)" ${mplus_cuda_possible})
 set(MPLUS_CUDA_ARCHITECTURES "90" CACHE STRING "Architectures to build kernels for, e.g. 80;89;90;100;120")
 
-# mplus_cuda_objects(OBJECTS SOURCES…): compiles .cu files of the current folder and puts the objects' paths into OBJECTS.
+# mplus_cuda_objects(OBJECTS SOURCES…): compiles .cu files of the current folder, each with its COMPILE_OPTIONS, and puts the
+# objects' paths into OBJECTS.
 function(mplus_cuda_objects out)
   set(flags -std=c++20 -O3 -Xcompiler=-fPIC -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_COMPILER})
   foreach(architecture ${MPLUS_CUDA_ARCHITECTURES})
@@ -28,8 +29,12 @@ function(mplus_cuda_objects out)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
     get_filename_component(folder ${object} DIRECTORY)
     file(MAKE_DIRECTORY ${folder})
+    get_source_file_property(own_flags ${source} COMPILE_OPTIONS)
+    if(NOT own_flags)
+      set(own_flags)
+    endif()
     add_custom_command(OUTPUT ${object}
-      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CUDAToolkit_NVCC_EXECUTABLE} ${flags} -MD -MF ${object}.d
+      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CUDAToolkit_NVCC_EXECUTABLE} ${flags} ${own_flags} -MD -MF ${object}.d
               -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
       DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} DEPFILE ${object}.d
       COMMENT "Building CUDA object ${source}.o" VERBATIM)

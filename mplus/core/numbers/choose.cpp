@@ -122,6 +122,8 @@ std::int64_t choose(std::span<const float> logits, const Choice& choice, ChoiceR
   if (!(choice.temperature > 0.0f) || !std::isfinite(logits[best])) return static_cast<std::int64_t>(best);
   const ChoiceNumbers numbers(choice);
   room.candidates.clear();
+  room.candidates.reserve(logits.size());
+  room.sought.reserve(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const std::uint64_t odds = odds_of(logits[i] - logits[best], numbers.octaves);
     if (odds >= numbers.least) room.candidates.push_back({odds, logits[i], static_cast<std::int32_t>(i)});

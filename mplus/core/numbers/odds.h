@@ -1,35 +1,13 @@
 // How likely a token is beside the likeliest one, as a whole number, so that a sum does not depend on its
-// order: the same bits on every device.
+// order: the same bits on every device. Of this file products and sums are never fused.
 #pragma once
 
 #include <cstdint>
-
-#ifdef __CUDACC__
-#define MPLUS_ANYWHERE __host__ __device__
-#else
-#define MPLUS_ANYWHERE
-#endif
 
 namespace mplus {
 
 inline constexpr int kOddsBits = 40;  // the likeliest has 2^40: 2^23 tokens fit into a sum
 inline constexpr std::uint64_t kBestOdds = std::uint64_t{1} << kOddsBits;
-
-// Rounded one by one, whatever a compiler would like to fuse.
-MPLUS_ANYWHERE inline float times(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-MPLUS_ANYWHERE inline float plus(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fadd_rn(a, b);
-#else
-  return a + b;
-#endif
-}
 
 // What happens to the logit of one token before it is compared.
 struct LogitEdit {
@@ -37,14 +15,14 @@ struct LogitEdit {
   float penalty = 1;  // divides what is above 0, multiplies what is not
   float more = 0;     // added then
 };
-MPLUS_ANYWHERE inline float edited(float logit, const LogitEdit& edit) {
-  return plus(logit > 0.0f ? logit / edit.penalty : times(logit, edit.penalty), edit.more);
+constexpr float edited(float logit, const LogitEdit& edit) {
+  return (logit > 0.0f ? logit / edit.penalty : logit * edit.penalty) + edit.more;
 }
 
 // 2^40 · 2^(octaves · below) for a logit that is `below` ≤ 0 beside the best one's, to 2^-22 of itself or the
 // next whole number below; 0 for NaN.
-MPLUS_ANYWHERE inline std::uint64_t odds_of(float below, float octaves) {
-  const float x = times(below, octaves);
+constexpr std::uint64_t odds_of(float below, float octaves) {
+  const float x = below * octaves;
   if (!(x > -41.0f)) return 0;
   const int whole = static_cast<int>(x);          // towards zero
   const float f = x - static_cast<float>(whole);  // in (−1, 0]
@@ -56,12 +34,12 @@ MPLUS_ANYWHERE inline std::uint64_t odds_of(float below, float octaves) {
                               0.6931471824645996f,
                               1.0f};
   float p = 0.0f;  // 2^f
-  for (const float c : kOfTwo) p = plus(times(p, f), c);
+  for (const float c : kOfTwo) p = p * f + c;
   return (static_cast<std::uint64_t>(p * 0x1p24f) << (kOddsBits - 24)) >> -whole;
 }
 
 // So much of a sum of odds, but something.
-MPLUS_ANYWHERE inline std::uint64_t share_of_odds(float share, std::uint64_t total) {
+constexpr std::uint64_t share_of_odds(float share, std::uint64_t total) {
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(share) * static_cast<double>(total));
   return wanted > 0 ? wanted : 1;
 }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "mplus/core/numbers/dtype.h"
 #include "mplus/kernels/cuda/device/device.cuh"
@@ -28,11 +27,17 @@ void with_float(DType dtype, const F& f) {
   if (dtype == DType::f32) f(float());
   with_half(dtype, f);
 }
-// A launch that may begin before the stream's last kernel has ended (device.cuh, wait_for_last); in clusters
-// of so many blocks along x.
+// The blocks of a launch, so many of which along x are a cluster.
+struct Grid : dim3 {
+  using dim3::dim3;
+  Grid(const dim3& blocks, unsigned cluster_blocks = 1) : dim3(blocks), cluster(cluster_blocks) {}
+  unsigned cluster = 1;
+};
+
+// A launch that may begin before the stream's last kernel has ended (device.cuh, wait_for_last).
 template <class... Parameters, class... Arguments>
-void launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block, unsigned cluster, Stream stream,
-                     std::size_t shared_bytes, Arguments&&... arguments) {
+void launch(void (*kernel)(Parameters...), const Grid& grid, dim3 block, Stream stream,
+            std::size_t shared_bytes, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
@@ -42,15 +47,10 @@ void launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block, unsig
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
   attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {cluster, 1, 1};
+  attributes[1].val.clusterDim = {grid.cluster, 1, 1};
   config.attrs = attributes;
-  config.numAttrs = cluster > 1 ? 2 : 1;
+  config.numAttrs = grid.cluster > 1 ? 2 : 1;
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
-}
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Stream stream, std::size_t shared_bytes,
-            Arguments&&... arguments) {
-  launch_clusters(kernel, grid, block, 1, stream, shared_bytes, std::forward<Arguments>(arguments)...);
 }
 
 // Of one block, of the current device.

@@ -319,8 +319,8 @@ void choose(Stream stream, std::int64_t* out, float* logits, std::int64_t vocab,
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   const unsigned blocks = major >= 9 ? kMostBlocks : 1;
-  launch_clusters(choose_kernel, {blocks, static_cast<unsigned>(choices.count)}, kBlock, blocks, stream, 0,
-                  out, logits, vocab, choices);
+  const Grid grid(dim3(blocks, static_cast<unsigned>(choices.count)), blocks);
+  launch(choose_kernel, grid, kBlock, stream, 0, out, logits, vocab, choices);
 }
 
 }  // namespace mplus::kernels::cuda
