@@ -100,7 +100,20 @@ def run_round(options, number):
     return result
 
 
-# A row of the table: values of a round, and bars as (name, value of a round, bar on x86, bar on Arm); "at most" where less is better.
+# A row of the table: values of a round, and bars as (name, value of a round, {kind of machine: bar}); "at most" where less is better.
+MACHINES = ("x86", "arm", "avx2")  # x86: with AMX, which other processors with AVX-512 are held to; avx2: x86 without AVX-512
+
+
+def bars_by_machine(*bars):
+    return dict(zip(MACHINES, bars))
+
+
+def kind_of(facts):
+    if facts["machine"] in ("aarch64", "arm64"):
+        return "arm"
+    return "avx2" if "-avx2-" in facts["numerics"] else "x86"
+
+
 def peer_at(round_, key):
     return round_["same"].get(key), max((rates[key] for rates in [round_["same"], *round_["best"].values()] if key in rates), default=None)
 
@@ -116,11 +129,11 @@ def against_peer(key, own, bars):
 
     def of(which):
         return lambda round_: ratio(round_["own"].get(own), peer_at(round_, key)[which == "best"])
-    return values, [(f"× {which}", of(which), x86, arm) for which, x86, arm in bars]
+    return values, [(f"× {which}", of(which), bars_by_machine(*each)) for which, *each in bars]
 
 
 def own_only(name, value, x86, arm, at_most=False):
-    return lambda round_: {"mplus": value(round_)}, [(name, value, x86, arm, at_most)]
+    return lambda round_: {"mplus": value(round_)}, [(name, value, bars_by_machine(x86, arm), at_most)]
 
 
 def own(key):
@@ -146,7 +159,7 @@ def large(own_key, peer_key, bars):
         known = "large own" in round_
         return {"llama.cpp, same file": round_["large peer"][peer_key] if known else None,
                 "mplus": round_["large own"][own_key] if known else None}
-    return values, [("× same", value, *bars)]
+    return values, [("× same", value, bars_by_machine(*bars))]
 
 
 def eight(key):
@@ -154,10 +167,10 @@ def eight(key):
 
 
 ROWS = {
-    "prompt of 512, tok/s": against_peer(f"prompt {PROMPT} behind 0", "prefill", [("same", 10, 4), ("best", 4, 1.6)]),
+    "prompt of 512, tok/s": against_peer(f"prompt {PROMPT} behind 0", "prefill", [("same", 10, 4), ("best", 4, 1.6, 1.2)]),
     "prompt of 512 behind 1,280 tokens or a full memory, tok/s":
         against_peer(f"prompt {PROMPT} behind {DEPTH}", "prefill with memory", [("best", 4, 3)]),
-    "generation, empty, tok/s": against_peer(f"generation {GENERATED} behind 0", "decode", [("best", 1.25, 1.1)]),
+    "generation, empty, tok/s": against_peer(f"generation {GENERATED} behind 0", "decode", [("best", 1.25, 1.1, 1.0)]),
     "generation behind 1,280 tokens or a full memory, tok/s":
         against_peer(f"generation {GENERATED} behind {DEPTH}", "decode with memory", [("best", 1.6, 2)]),
     "generation, share of the measured bandwidth": own_only("share", own("decode of limit"), .8, None),
@@ -200,8 +213,8 @@ def summary(rounds, machine):
     for name, (values, bars) in ROWS.items():
         each = [values(round_) for round_ in rounds]
         row = {"row": name, "values": {column: spread(r[column] for r in each) for column in each[0]}, "bars": []}
-        for label, value, x86, arm, *less in bars:
-            bar, got = arm if machine == "arm" else x86, spread(value(round_) for round_ in rounds)
+        for label, value, by_machine, *less in bars:
+            bar, got = by_machine.get(machine), spread(value(round_) for round_ in rounds)
             row["bars"].append({"is": label, "value": got, "bar": bar, "verdict": verdict(got, bar, bool(less and less[0]))})
         rows.append(row)
     return rows
@@ -259,9 +272,9 @@ def main():
             rounds.append(run_round(options, number))
             print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
             if options.json:
-                rows = summary(rounds, "arm" if facts["machine"] in ("aarch64", "arm64") else "x86")
+                rows = summary(rounds, kind_of(facts))
                 options.json.write_text(json.dumps({"facts": facts, "table": rows, "rounds": rounds}, indent=1) + "\n")
-    rows = summary(rounds, "arm" if facts["machine"] in ("aarch64", "arm64") else "x86")
+    rows = summary(rounds, kind_of(facts))
     print(f"{facts['date']}, commit {facts['commit']}, {facts['machine']}, {facts['threads']} threads, {len(rounds)} rounds; "
           f"{facts['numerics']}\n")
     print(table(rows))

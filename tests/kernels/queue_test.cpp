@@ -45,7 +45,7 @@ TEST(Isa, IdsNameTheSetAndTheNumerics) {
   EXPECT_EQ(sets.back(), "portable");
   for (const auto name : sets) {
 #if defined(__x86_64__)
-    const std::string version = name == "avx512vnni" ? "k7-" : name == "avx2" ? "k6-" : "k5-";
+    const std::string version = name == "avx512vnni" ? "k7-" : name == "avx2" ? "k8-" : "k5-";
 #else
     const std::string version = "k4-";
 #endif

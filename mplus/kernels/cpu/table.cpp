@@ -7,7 +7,7 @@ namespace mplus::kernels::MPLUS_ISA {
 extern const Table kTable = {
     .name = MPLUS_ISA_NAME,
     .panel = kPanel,
-    .panel_i8 = kLanes,
+    .panel_i8 = kPanelI8,
     .group_i8 = kTileRowsI8,
 #if defined(MPLUS_ROUNDED)
     .panel_rounded = kPanelRounded,
@@ -31,6 +31,8 @@ extern const Table kTable = {
 #endif
 #if defined(MPLUS_ISA_AVX512) && !defined(MPLUS_AMX)
     .short_rows = 128,
+#elif defined(MPLUS_ISA_AVX2)
+    .short_rows = 32,
 #endif
     .quantise = quantise,
     .batched_f32 = batched_f32,

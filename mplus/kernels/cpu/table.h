@@ -17,8 +17,9 @@ namespace mplus::kernels {
 // nats a token, two are as good as f32 here. The terms of a block follow each other, and blocks of `group`
 // neighbouring rows lie together, so that a tile of rows is one stream: block b of row t has number
 // ((t / group) * i/32 + b) * group + t % group, and of its terms, m stands at ((t / group) * i/32 * kTerms +
-// b * kTerms + m) * group + t % group (in pairs of rows where the instruction set multiplies matrices:
-// quantise.cpp). `sums` undo the offset that an instruction set stores weights with.
+// b * kTerms + m) * group + t % group (in pairs of rows where the instruction set multiplies matrices, as
+// whole integers where it multiplies 16 bits: quantise.cpp). `sums` undo the offset that an instruction set
+// stores weights with.
 inline constexpr std::int64_t kTerms = 2;
 inline constexpr int kTermBits = 7;  // the second term is in units of 2^-7 of the first
 

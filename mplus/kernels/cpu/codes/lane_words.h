@@ -21,6 +21,17 @@ MPLUS_INLINE void gather_lanes(I (&out)[4], const std::byte* p, I offsets) {
   out[1] = ints(vzip2q_s32(low02, low13));
   out[2] = ints(vzip1q_s32(high02, high13));
   out[3] = ints(vzip2q_s32(high02, high13));
+#elif defined(MPLUS_ISA_AVX2)
+  const auto rows = [&](int r) {  // r and r + 4
+    return _mm256_set_m128i(load_bits<__m128i>(p + offsets[r + 4]), load_bits<__m128i>(p + offsets[r]));
+  };
+  const __m256i r0 = rows(0), r1 = rows(1), r2 = rows(2), r3 = rows(3);
+  const __m256i low01 = _mm256_unpacklo_epi32(r0, r1), high01 = _mm256_unpackhi_epi32(r0, r1);
+  const __m256i low23 = _mm256_unpacklo_epi32(r2, r3), high23 = _mm256_unpackhi_epi32(r2, r3);
+  out[0] = ints(_mm256_unpacklo_epi64(low01, low23));
+  out[1] = ints(_mm256_unpackhi_epi64(low01, low23));
+  out[2] = ints(_mm256_unpacklo_epi64(high01, high23));
+  out[3] = ints(_mm256_unpackhi_epi64(high01, high23));
 #else
   MPLUS_UNROLL for (int k = 0; k < 4; ++k) out[k] = gather(p + 4 * k, offsets);
 #endif

@@ -60,6 +60,36 @@ MPLUS_INLINE void dot_rows(I (&dot)[R], const I (&words)[8], const std::int8_t* 
   (add_word.template operator()<kWords>(), ...);
 }
 
+#if defined(MPLUS_WIDE_I8)
+// Words whose products fit 16 bits together: two times the largest code times 127 each.
+constexpr int words_at_once(DType t) {
+  return has_bytes(t) ? 1 : t == DType::q5_1 || t == DType::q5_k || t == DType::q6_k ? 4 : 8;
+}
+
+// Both terms of a block of one row: products of bytes are summed in 16 bits as long as they fit.
+template <DType kType, int kGroup, int... kWords>
+MPLUS_INLINE void dot_terms(I (&dot)[1], const I (&words)[8], const QuantisedBlock& x,
+                            std::integer_sequence<int, kWords...>) {
+  static_assert(kGroup == 1 && kTerms == 2);
+  dot[0] = I{};
+  I first{}, second{};  // of each term
+  const auto add_word = [&]<int kWord>() {
+    const I w = words[kWord], size = has_signed_codes(kType) ? byte_sizes(w) : w;
+    const auto products = [&](int term) {
+      const I a = splat(load_bits<std::int32_t>(x.q + term * 32 + 4 * kWord));
+      return pair_products(size, has_signed_codes(kType) ? with_signs(a, w) : a);
+    };
+    first = add_words(first, products(0));
+    second = add_words(second, products(1));
+    if constexpr ((kWord + 1) % words_at_once(kType) == 0) {
+      dot[0] = dot[0] + sum_pairs(first, 1 << kTermBits) + sum_pairs(second, 1);
+      first = second = I{};
+    }
+  };
+  (add_word.template operator()<kWords>(), ...);
+  if constexpr (code_offset(kType) != 0) dot[0] = dot[0] - splat(x.sums[0]) * code_offset(kType);
+}
+#else
 // Both terms of the rows' block; of groups of kGroup rows.
 template <DType kType, int kGroup, int R, class Words>
 MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const QuantisedBlock& x, Words chosen) {
@@ -71,6 +101,7 @@ MPLUS_INLINE void dot_terms(I (&dot)[R], const I (&words)[8], const QuantisedBlo
   }
   dot_rows<kType>(dot, words, x.q + kGroup * 32, chosen);
 }
+#endif
 
 // The words of a block's halves, where each has a scale of its own.
 using FirstWords = std::integer_sequence<int, 0, 1, 2, 3>;

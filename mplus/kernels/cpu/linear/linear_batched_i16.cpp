@@ -137,12 +137,15 @@ void pack(std::byte* out, F (&scales)[kVectors], const LinearJob& job, std::int6
 }
 
 // sums += the products of kRows rows' columns with a panel's; x and w: their first pairs.
-MPLUS_INLINE void add_columns(F (&sums)[kRows][kVectors], const std::byte* x, const float* x_scales,
-                              const std::byte* w, std::int64_t columns) {
+MPLUS_TILE void add_columns(F (&sums)[kRows][kVectors], const std::byte* x, const float* x_scales,
+                            const std::byte* w, std::int64_t columns) {
   I acc[kRows][kVectors] = {};
   for (std::int64_t k = 0; k < columns; k += 2, x += kRows * 4, w += kVectors * kVectorBytes) {
     I column[kVectors];
-    MPLUS_UNROLL for (int n = 0; n < kVectors; ++n) column[n] = load_bits<I>(w + n * kVectorBytes);
+    MPLUS_UNROLL for (int n = 0; n < kVectors; ++n) {
+      column[n] = load_bits<I>(w + n * kVectorBytes);
+      hold(column[n]);
+    }
     MPLUS_UNROLL for (int m = 0; m < kRows; ++m) {
       const I pair = splat(load_bits<std::int32_t>(x + 4 * m));
       MPLUS_UNROLL for (int n = 0; n < kVectors; ++n) acc[m][n] = dot2(acc[m][n], column[n], pair);
@@ -166,7 +169,10 @@ void multiply(const LinearJob& job, const std::byte* packed, const F (&scales)[k
   const std::int64_t t1 = share.t1;
   for (std::int64_t t = share.t0; t < t1; t += kRows) {
     const RoundedGroup x = group_at(job, t);
-    F sums[kRows][kVectors] = {};
+    F sums[kRows][kVectors];
+    MPLUS_UNROLL for (int m = 0; m < kRows; ++m) {
+      MPLUS_UNROLL for (int n = 0; n < kVectors; ++n) sums[m][n] = F{};
+    }
     for (std::int64_t c = begin; c < end; c += kScaled)
       add_columns(sums, x.pairs + c / 2 * kRows * 4, x.scales + c / kScaled * kRows,
                   packed + (c - begin) / 2 * kVectors * kVectorBytes, min_of(kScaled, end - c));

@@ -11,6 +11,8 @@
 #endif
 
 namespace mplus::kernels::MPLUS_ISA {
+
+#if !defined(MPLUS_WIDE_I8)
 namespace {
 
 // Lanes past the last row repeat it; their results are not stored.
@@ -52,8 +54,9 @@ std::size_t batched_i8_scratch(std::int64_t inputs) {
 void batched_i8(const LinearJob& job, std::int64_t panel, std::int64_t t0, std::int64_t t1,
                 std::byte* scratch) {
   auto* packed = reinterpret_cast<LaneCodes*>(scratch);
-  const std::int64_t row0 = panel * kLanes;
+  const std::int64_t row0 = panel * kPanelI8;
   for_code_type(job.dtype, [&]<DType kType>() { run<kType>(job, row0, t0, t1, packed); });
 }
+#endif
 
 }  // namespace mplus::kernels::MPLUS_ISA

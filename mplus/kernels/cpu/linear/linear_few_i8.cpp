@@ -1,7 +1,7 @@
 // out[T,o] of a few rows with interleaved weights: each block of codes is unpacked into registers once and
 // meets a group of rows of x there. A row's sums are those of one row alone, in the same order.
 #include "mplus/kernels/cpu/simd/simd.h"
-#if defined(MPLUS_FEW_I8)
+#if defined(MPLUS_FEW_I8) && !defined(MPLUS_WIDE_I8)
 #include "mplus/kernels/cpu/linear/outputs.h"
 #if defined(MPLUS_MATRIX_I8)
 #include "mplus/kernels/cpu/linear/i8_tile_matrix.h"
@@ -12,7 +12,7 @@
 
 namespace mplus::kernels::MPLUS_ISA {
 
-#if defined(MPLUS_FEW_I8)
+#if defined(MPLUS_FEW_I8) && !defined(MPLUS_WIDE_I8)
 namespace {
 
 // Up to 2 * kPairs rows of x, from t on, with outputs row … row + kLanes - 1.

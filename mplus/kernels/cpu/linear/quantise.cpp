@@ -37,6 +37,21 @@ constexpr float kLargest = 127 << kTermBits;
 
 MPLUS_INLINE I first_term(I q) { return (q + (1 << (kTermBits - 1))) >> kTermBits; }
 
+// The integers of vectors v and v + 1: both terms, or whole where tiles of rows read them so.
+MPLUS_INLINE void put_integers(const QuantisedRows& to, [[maybe_unused]] std::int64_t block, std::int64_t at,
+                               int v, I a, I b) {
+#if defined(MPLUS_WIDE_I8)
+  if (to.group > 1) {
+    std::int8_t* whole = to.q + block * kTerms * 32 + v * kLanes * 2;
+    narrow_u16(whole, a & 0xffff);
+    return narrow_u16(whole + kLanes * 2, b & 0xffff);
+  }
+#endif
+  const I first_a = first_term(a), first_b = first_term(b);
+  narrow_i8(place(to, at, v), first_a, first_b);
+  narrow_i8(place(to, at + to.group, v), a - (first_a << kTermBits), b - (first_b << kTermBits));
+}
+
 // Block `block` of all, whose terms stand at `at` and at + to.group. poison: 0, or NaN if one of them is no
 // finite number, which integers cannot say.
 MPLUS_INLINE void quantise_block(const QuantisedRows& to, std::int64_t block, std::int64_t at,
@@ -50,9 +65,7 @@ MPLUS_INLINE void quantise_block(const QuantisedRows& to, std::int64_t block, st
   I total{};
   for (int v = 0; v < kVectors; v += 2) {
     const I a = round_to_int(x[v] * inverse), b = round_to_int(x[v + 1] * inverse);
-    const I first_a = first_term(a), first_b = first_term(b);
-    narrow_i8(place(to, at, v), first_a, first_b);
-    narrow_i8(place(to, at + to.group, v), a - (first_a << kTermBits), b - (first_b << kTermBits));
+    put_integers(to, block, at, v, a, b);
     total = total + a + b;
   }
   const std::int32_t count = sum(total);

@@ -20,16 +20,22 @@ struct RowFactors {
 };
 
 template <int M, int N>
-MPLUS_INLINE void tile(F (&acc)[M][N], RowFactors rows, const float* b, std::int64_t b_step, std::int64_t K) {
+MPLUS_TILE void tile(F (&sums)[M][N], RowFactors rows, const float* b, std::int64_t b_step, std::int64_t K) {
+  F acc[M][N];
+  copy_tile(acc, sums);
   const float* a = rows.a;
   for (std::int64_t k = 0; k < K; ++k, a += rows.step, b += b_step) {
     F column[N];
-    MPLUS_UNROLL for (int n = 0; n < N; ++n) column[n] = load(b + n * kLanes);
+    MPLUS_UNROLL for (int n = 0; n < N; ++n) {
+      column[n] = load(b + n * kLanes);
+      hold(column[n]);
+    }
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       const F row = splat(a[m * rows.row]);
       MPLUS_UNROLL for (int n = 0; n < N; ++n) acc[m][n] = fma(row, column[n], acc[m][n]);
     }
   }
+  copy_tile(sums, acc);
 }
 
 // Of factors a[m * a_row + k], and of a[k * a_step + m].

@@ -97,6 +97,26 @@ struct ShortSigmoid {
 };
 #endif
 
+// acc += the products of M keys with N vectors of queries.
+template <int M, int N>
+MPLUS_TILE void add_dots(I (&acc)[M][N], const std::int32_t* keys, std::int64_t words,
+                         const std::byte* queries) {
+  I sums[M][N];
+  copy_tile(sums, acc);
+  MPLUS_LOOP for (std::int64_t w = 0; w < words; ++w, queries += N * kVectorBytes) {
+    I column[N];
+    MPLUS_UNROLL for (int v = 0; v < N; ++v) {
+      column[v] = load_bits<I>(queries + v * kVectorBytes);
+      hold(column[v]);
+    }
+    MPLUS_UNROLL for (int m = 0; m < M; ++m) {
+      const I key = splat(keys[m * words + w]);
+      MPLUS_UNROLL for (int v = 0; v < N; ++v) sums[m][v] = add_products(sums[m][v], key, column[v]);
+    }
+  }
+  copy_tile(acc, sums);
+}
+
 // Adds sigmoid(q · key) of N vectors of queries to sums[key][lane]; `last` lanes of the last vector count.
 template <class Sigmoid, int N>
 void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64_t n, std::int64_t words,
@@ -115,15 +135,7 @@ void add_panel(F* sums, const std::byte* panel, const KeyCodes& keys, std::int64
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = begin[v];
     }
-    const std::byte* queries = panel;
-    for (std::int64_t w = 0; w < words; ++w, queries += N * kVectorBytes) {
-      I column[N];
-      MPLUS_UNROLL for (int v = 0; v < N; ++v) column[v] = load_bits<I>(queries + v * kVectorBytes);
-      MPLUS_UNROLL for (int m = 0; m < M; ++m) {
-        const I key = splat(keys.words[(j + m) * words + w]);
-        MPLUS_UNROLL for (int v = 0; v < N; ++v) acc[m][v] = add_products(acc[m][v], key, column[v]);
-      }
-    }
+    add_dots(acc, keys.words + j * words, words, panel);
     MPLUS_UNROLL for (int m = 0; m < M; ++m) {
       const F scale = splat(keys.scales[j + m]);
       F total = sums[j + m];

@@ -7,13 +7,21 @@
 #include <cstdint>
 
 #ifndef MPLUS_ISA
-#error "the files of kernels/isa are compiled per instruction set; see kernels/CMakeLists.txt"
+#error "the files of kernels/cpu are compiled per instruction set; see kernels/CMakeLists.txt"
 #endif
 #define MPLUS_INLINE [[gnu::always_inline]] inline
 #if defined(__clang__)
 #define MPLUS_UNROLL _Pragma("unroll")
+#define MPLUS_LOOP _Pragma("nounroll")
 #else
 #define MPLUS_UNROLL _Pragma("GCC unroll 64")
+#define MPLUS_LOOP _Pragma("GCC unroll 1")  // where g++ would unroll and then lack registers
+#endif
+// For a tile's loop. Of sixteen registers it wants all; inlined, g++ would keep other values in them.
+#if defined(MPLUS_ISA_AVX2)
+#define MPLUS_TILE [[gnu::noinline]] static
+#else
+#define MPLUS_TILE MPLUS_INLINE
 #endif
 
 namespace mplus::kernels::MPLUS_ISA {
@@ -49,6 +57,18 @@ MPLUS_INLINE I splat(std::int32_t x) { return x - I{}; }
 MPLUS_INLINE F as_float(I v) { return reinterpret_cast<F>(v); }
 MPLUS_INLINE I as_int(F v) { return reinterpret_cast<I>(v); }
 MPLUS_INLINE F to_float(I v) { return __builtin_convertvector(v, F); }
+// Keeps a vector of a tile in a register: left alone, g++ reads it from memory again for every product.
+template <class V>
+MPLUS_INLINE void hold([[maybe_unused]] V& v) {
+#if defined(MPLUS_ISA_AVX2)
+  asm("" : "+x"(v));
+#endif
+}
+// One tile of vectors from another.
+template <class V, int M, int N>
+MPLUS_INLINE void copy_tile(V (&to)[M][N], const V (&from)[M][N]) {
+  MPLUS_UNROLL for (int m = 0; m < M; ++m) { MPLUS_UNROLL for (int n = 0; n < N; ++n) to[m][n] = from[m][n]; }
+}
 MPLUS_INLINE I shift_right_logical(I v, int n) { return reinterpret_cast<I>(reinterpret_cast<U>(v) >> n); }
 
 // n < kLanes elements; the other lanes are zero.

@@ -8,6 +8,8 @@
 #define MPLUS_HALF_CACHES    // fast attention has keys and values of f16
 #define MPLUS_ROUNDED        // prompts and writes in integers of 16 bits: linear_batched_i16.cpp
 #define MPLUS_INTERLEAVED    // fast products read codes of kLanes rows as one stream (interleave.cpp)
+#define MPLUS_FEW_I8         // a few rows of x have a way of their own with these,
+#define MPLUS_WIDE_I8        // both widened to 16 bits: linear_wide_i8.cpp
 
 namespace mplus::kernels::MPLUS_ISA {
 
@@ -17,6 +19,7 @@ inline constexpr int kTileRowsRounded = 6;
 inline constexpr int kPanelRounded = 2 * kLanes;
 inline constexpr int kMostPanels = 1;
 inline constexpr int kTileRowsI8 = 4;
+inline constexpr int kPanelI8 = 2 * kLanes;
 
 MPLUS_INLINE __m256i raw(I v) { return reinterpret_cast<__m256i>(v); }
 MPLUS_INLINE I ints(__m256i v) { return reinterpret_cast<I>(v); }
@@ -89,5 +92,28 @@ MPLUS_INLINE I dot4(I acc, I w, I a) {
 // Two products of 16 bits each into each 32-bit lane.
 MPLUS_INLINE I dot2(I acc, I w, I a) { return acc + ints(_mm256_madd_epi16(raw(w), raw(a))); }
 MPLUS_INLINE I dot4_signed(I acc, I w, I a) { return dot4(acc, w, a); }
+
+// Bytes without a sign times bytes with one, neighbours added to 16 bits, and sums of such.
+MPLUS_INLINE I pair_products(I w, I a) { return ints(_mm256_maddubs_epi16(raw(w), raw(a))); }
+MPLUS_INLINE I byte_sizes(I v) { return ints(_mm256_abs_epi8(raw(v))); }
+MPLUS_INLINE I with_signs(I a, I w) { return ints(_mm256_sign_epi8(raw(a), raw(w))); }
+MPLUS_INLINE I add_words(I a, I b) { return ints(_mm256_add_epi16(raw(a), raw(b))); }
+MPLUS_INLINE I sum_pairs(I words, std::int32_t by) {
+  return ints(_mm256_madd_epi16(raw(words), _mm256_set1_epi16(static_cast<std::int16_t>(by))));
+}
+MPLUS_INLINE I subtract_words(I a, std::int32_t b) {  // from every 16 bits
+  return ints(_mm256_sub_epi16(raw(a), _mm256_set1_epi16(static_cast<std::int16_t>(b))));
+}
+// Bytes 0 and 1 of every word as two integers of 16 bits, or bytes 2 and 3.
+MPLUS_INLINE I widen_bytes(I words, int half) {
+  const __m128i two = _mm_set_epi8(-1, 13, -1, 12, -1, 9, -1, 8, -1, 5, -1, 4, -1, 1, -1, 0);
+  const __m128i from = half == 0 ? two : _mm_add_epi8(two, _mm_set1_epi16(2));
+  return ints(_mm256_shuffle_epi8(raw(words), _mm256_broadcastsi128_si256(from)));
+}
+MPLUS_INLINE I widen_signed_bytes(I words, int half) {
+  const __m128i two = _mm_set_epi8(13, -1, 12, -1, 9, -1, 8, -1, 5, -1, 4, -1, 1, -1, 0, -1);
+  const __m128i from = half == 0 ? two : _mm_add_epi8(two, _mm_set1_epi16(0x0200));
+  return ints(_mm256_srai_epi16(_mm256_shuffle_epi8(raw(words), _mm256_broadcastsi128_si256(from)), 8));
+}
 
 }  // namespace mplus::kernels::MPLUS_ISA

@@ -24,6 +24,7 @@ inline constexpr int kPanelRounded = 3 * kLanes;
 inline constexpr int kMostPanels = 1;
 #endif
 inline constexpr int kTileRowsI8 = 8;
+inline constexpr int kPanelI8 = kLanes;
 
 MPLUS_INLINE __m512i raw(I v) { return reinterpret_cast<__m512i>(v); }
 MPLUS_INLINE I ints(__m512i v) { return reinterpret_cast<I>(v); }

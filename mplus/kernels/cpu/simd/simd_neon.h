@@ -21,6 +21,7 @@ namespace mplus::kernels::MPLUS_ISA {
 inline constexpr std::int32_t kByteOffset = 0;
 inline constexpr int kTileRows = 8;
 inline constexpr int kTileRowsI8 = 8;
+inline constexpr int kPanelI8 = kLanes;
 inline constexpr int kTileRowsRounded = 8;
 inline constexpr int kPanelRounded = 12;
 inline constexpr int kMostPanels = 1;

@@ -7,6 +7,7 @@ namespace mplus::kernels::MPLUS_ISA {
 inline constexpr std::int32_t kByteOffset = 0;  // weights of eight bits are stored as they are
 inline constexpr int kTileRows = 4;  // rows of a batched f32 tile; acc takes kTileRows * 3 registers
 inline constexpr int kTileRowsI8 = 4;
+inline constexpr int kPanelI8 = kLanes;
 
 typedef std::int16_t S __attribute__((vector_size(16)));
 
