@@ -86,15 +86,26 @@ const model::AttentionCache& Engine::talk_start() {
   std::call_once(talk_start_once_, [&] {
     const std::int64_t layer = weights_->memory->talk->layer;
     model::AttentionCache& cache = talk_start_.emplace(layer, workspace().kv_shape());
-    const std::span<const io::TokenId> start = chat_template_->conversation_start();
-    std::vector<io::TokenId> ids(start.begin(), start.end());
-    const std::vector<io::TokenId> system = chat_template_->default_system();
-    ids.insert(ids.end(), system.begin(), system.end());
+    const std::vector<io::TokenId> ids = chat_template_->start_with_system();
     const model::ReadItem item{
         .tokens = ids, .cache = &cache, .logits_from = std::ssize(ids), .until_layer = layer};
     model::read_pass(workspace(), {&item, 1}, model::Adapter::none, nullptr);
   });
   return *talk_start_;
+}
+
+const memory::WindowRows& Engine::talk_start_rows() {
+  std::call_once(talk_start_rows_once_, [&] {
+    memory::WindowRows rows(layout_);
+    const std::vector<io::TokenId> ids = chat_template_->start_with_system();
+    model::AttentionCache cache(weights_->config.layers, workspace().kv_shape());
+    const model::ReadItem item{
+        .tokens = ids, .cache = &cache, .window = &rows, .logits_from = std::ssize(ids)};
+    rows.reserve(std::ssize(ids));
+    if (!ids.empty()) model::read_pass(workspace(), {&item, 1}, model::Adapter::none, nullptr);
+    talk_start_rows_.emplace(std::move(rows));
+  });
+  return *talk_start_rows_;
 }
 
 std::string Engine::numerics_id(RowFormat long_term) const {

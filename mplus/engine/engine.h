@@ -54,6 +54,8 @@ class Engine {
   // What the probe of talk reads in front of every message, read by the layers in front of it: the template's
   // start and system message. Made once. For models with a template and a probe.
   const model::AttentionCache& talk_start();
+  // The same tokens in a window, as the base model's own answers have them in front. Made once.
+  const memory::WindowRows& talk_start_rows();
 
   const memory::Memory& initial_memory();  // made once; sessions fork it
   // Values are bit-equal for equal ids; of a new memory, or of one that keeps its rows so.
@@ -75,9 +77,10 @@ class Engine {
   RecallPolicy recall_policy_;
   std::optional<io::Tokenizer> tokenizer_;
   std::optional<io::ChatTemplate> chat_template_;
-  std::once_flag initial_memory_once_, talk_start_once_, weights_id_once_;
+  std::once_flag initial_memory_once_, talk_start_once_, talk_start_rows_once_, weights_id_once_;
   std::optional<memory::Memory> initial_memory_;
   std::optional<model::AttentionCache> talk_start_;
+  std::optional<memory::WindowRows> talk_start_rows_;
   std::string weights_id_;
 };
 

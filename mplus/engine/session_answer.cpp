@@ -90,11 +90,8 @@ Steps<> Session::begin_conversation() {
     return record_.source(t.source).speaker == Speaker::system;
   });
   if (turns_ > 0 || has_system) co_return;
-  std::vector<io::TokenId> start = chat.default_system();
-  if (!engine_->has_memory()) {
-    const auto first = chat.conversation_start();
-    start.insert(start.begin(), first.begin(), first.end());
-  }
+  const std::vector<io::TokenId> start =
+      engine_->has_memory() ? chat.default_system() : chat.start_with_system();
   if (start.empty()) co_return;
   const std::int64_t source = record_.add_source({"conversation", Speaker::system, ""});
   co_await append_prompt(tokens_of(start, source));

@@ -100,12 +100,44 @@ TEST_F(DefaultModel, ARefutedTurnIsReplayedAsItWas) {
   ASSERT_FALSE(question.empty()) << "none of them is refuted";
   const EventSink told = [&](const Event& event) { replay(again, event, true); };
   EXPECT_EQ(session.say(question, options, told).text, "I do not know.");
+  // What was generated before and passed over has left nothing.
+  const memory::WindowRows &rows = session.window_rows(), &wanted = again.window_rows();
+  ASSERT_EQ(rows.size(), wanted.size());
+  const std::size_t bytes = static_cast<std::size_t>(rows.size()) * rows.row_size_bytes();
+  for (std::int64_t l = 0; l < engine_->weights().config.layers; ++l) {
+    EXPECT_EQ(std::memcmp(rows.k(l), wanted.k(l), bytes), 0) << "layer " << l;
+    EXPECT_EQ(std::memcmp(rows.v(l), wanted.v(l), bytes), 0) << "layer " << l;
+  }
   options.recall.evidence = EvidenceRule::none;
   EXPECT_EQ(session.fork().say("And who is my brother?", options).tokens,
             again.fork().say("And who is my brother?", options).tokens);
   ASSERT_EQ(session.window().size(), again.window().size());
   for (std::size_t i = 0; i < session.window().size(); ++i)
     EXPECT_EQ(session.window()[i].id, again.window()[i].id);
+}
+
+// Where nothing has been written, all of memory is no more than the window alone: nobody scouts, and a prompt
+// is read once for all attempts.
+TEST_F(DefaultModel, WhatSeesTheSameIsReadOnce) {
+  Session session(*engine_);
+  ASSERT_EQ(session.remember("The lamp in the hall was lit.", "note").updates, 0);
+  constexpr const char* kQuestion = "What is the password of Esther Kowalski?";
+  GenerateOptions options;
+  options.max_tokens = 1;  // of which nothing is read
+  options.why = true;
+  options.recall.talk = TalkRule::memory;
+  const std::int64_t before = engine_->runner().read_passes();
+  static_cast<void>(session.ask(kQuestion, options));
+  EXPECT_EQ(engine_->runner().read_passes(), before + 1);
+  options.max_tokens = 12;
+  int prompts = 0;
+  model::ReadTaps taps;
+  taps.hidden_layer = 1;
+  taps.hidden = [&](std::int64_t, std::span<const float>) { ++prompts; };
+  options.taps = &taps;
+  const Answer answer = session.ask(kQuestion, options);  // by the last attempt
+  EXPECT_NE(answer.text.find("I do not know."), std::string::npos) << answer.text;
+  EXPECT_EQ(prompts, 1);
 }
 
 // Both passages speak for an answer; the newer one is put in front of the question.

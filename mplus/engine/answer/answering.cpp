@@ -99,7 +99,12 @@ Steps<Answer> Answering::answer_from_memory() {
   for (;; began = Clock::now()) {
     const std::int64_t room = std::min(expected, session_.window_tokens());
     const std::int64_t asked = session_.window_size();
-    co_await reading_.prefill(prompt(), room, std::ssize(unread_) - 1, keep_logits_);
+    if (std::exchange(behind_prompt_, false)) {
+      next_ = prompt_logits_;
+    } else {
+      co_await reading_.prefill(prompt(), room, std::ssize(unread_) - 1, keep_logits_);
+      prompt_logits_ = next_;
+    }
     note_read();
     const auto decoding = Clock::now();
     answer_.prefill_seconds += std::chrono::duration<double>(decoding - began).count();
@@ -189,23 +194,26 @@ Steps<bool> Answering::attempt() {
   co_return answered;
 }
 
-// Chunks are tried one after another, and this one says nothing: as if it had not been read. The last one is
-// read once more, to say that there is no answer.
+// Chunks are tried one after another, and this one says nothing: as if it had not been read. The last one
+// stays, to say that there is no answer.
 Steps<> Answering::pass_over(std::optional<std::int64_t> chunk) {
-  session_.rows_.truncate(already_read_);
   if (reread_next_) {
+    session_.rows_.truncate(already_read_);
     reread_instead();
   } else if ((doubted_ || !reading_.has_next()) && may_hop()) {
+    session_.rows_.truncate(already_read_);
     co_await begin_hop();
   } else if (reading_.has_next()) {
     if (chunk) answer_.passed.push_back(*chunk);
-    reading_.next();
+    behind_prompt_ = reading_.next();
   } else if (talk_ == Talk::maybe) {
     by_base_ = true;
   } else {
     no_answer_ = true;
-    reading_.again();
+    behind_prompt_ = reading_.back_to_prompt();
+    if (!behind_prompt_) reading_.again();
   }
+  session_.rows_.truncate(already_read_ + (behind_prompt_ ? std::ssize(unread_) : 0));
   answer_.tokens.clear();
   answer_.chances.clear();
   answer_.read_tokens = 0;

@@ -113,8 +113,10 @@ class Answering {
   std::optional<Said> say_next_;     // is known already
   Answer answer_;
   std::vector<io::TokenId> unread_;
-  std::vector<float> next_;    // [V] logits of the token to come, or
-  model::ChosenToken chosen_;  // that token, where its logits are not asked for
+  std::vector<float> next_;           // [V] logits of the token to come, or
+  model::ChosenToken chosen_;         // that token, where its logits are not asked for
+  std::vector<float> prompt_logits_;  // [V] behind the prompt
+  bool behind_prompt_ = false;        // there the next attempt begins: what it would read was read
   TokenLogits keep_logits_;
 };
 

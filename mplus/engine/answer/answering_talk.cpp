@@ -94,13 +94,13 @@ Session Answering::conversation() const {
     has_system = has_system || speaker == Speaker::system;
   }
   const std::span<const io::TokenId> first = chat.conversation_start();
-  std::vector<io::TokenId> start(first.begin(), first.end());
-  if (const std::vector<io::TokenId> system = chat.default_system(); !has_system)
-    start.insert(start.end(), system.begin(), system.end());
+  const std::vector<io::TokenId> start =
+      has_system ? std::vector<io::TokenId>(first.begin(), first.end()) : chat.start_with_system();
   copy.window_ = Session::tokens_of(start, copy.record_.add_source({"conversation", Speaker::system, ""}));
   for (const WindowToken& t : session_.window_)
     if (whole.contains(t.source)) copy.window_.push_back(t);
-  copy.rows_.truncate(0);
+  if (has_system) copy.rows_.truncate(0);
+  else copy.rows_ = engine_.talk_start_rows();
   return copy;
 }
 

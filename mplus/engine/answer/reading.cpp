@@ -75,6 +75,13 @@ model::ReadItem Reading::item(std::span<const io::TokenId> tokens) {
           .logits_from = static_cast<std::int64_t>(tokens.size()) - 1};
 }
 
+bool Reading::has_rows() const {
+  if (memory_->updates() > 0) return true;
+  for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
+    if (memory_->short_term(l).n > 0 || memory_->long_term().size(l) > 0) return true;
+  return false;
+}
+
 Steps<> Reading::plan(Prompt prompt) {
   planned_ = true;
   bool anything_to_recall = false;
@@ -82,8 +89,8 @@ Steps<> Reading::plan(Prompt prompt) {
     anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
   const bool plan_recall = recall_ && anything_to_recall;
   const bool scout_for_recall = plan_recall && recall_->wants_scout();
-  const bool scout_for_why =
-      (options_->why || options_->reread > 0) && memory_->layout().has_long_term() && !options_->plain;
+  const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term() &&
+                             !options_->plain && has_rows();
   if (!plan_recall && !scout_for_why) co_return;
   // What stands behind the question is not seen by it.
   const auto asking =
@@ -187,6 +194,18 @@ Steps<> Reading::prefill(Prompt prompt, std::int64_t expected, std::int64_t logi
     at += length;
   }
   note_recalled();
+  prompt_rows_ = cache_.all_rows();
+}
+
+void Reading::again() {
+  cache_.clear();
+  prompt_rows_.clear();
+}
+
+bool Reading::back_to_prompt() {
+  if (prompt_rows_.empty()) return false;
+  cache_.truncate(prompt_rows_);
+  return true;
 }
 
 void Reading::note_recalled() {
@@ -226,11 +245,17 @@ void Reading::attempt_next(const std::vector<std::int64_t>& chunks) {
   attempts()->take(std::move(list));
 }
 
-void Reading::next() {
+bool Reading::next() {
   MPLUS_CHECK(has_next(), "no chunk left to try");
   if (attempts()->chunk()) ++attempted_;
   attempts()->next();
-  cache_.clear();
+  if (!has_rows() && back_to_prompt()) {  // all of memory together is as much as the window alone
+    for (std::int64_t l = 0; l < memory_->layout().layers; ++l) cache_.seen(l).reset();
+    seen_.clear();
+    return true;
+  }
+  again();
+  return false;
 }
 
 std::vector<std::int64_t> Reading::found_order() const {
@@ -251,11 +276,11 @@ void Reading::read_together(std::span<const std::int64_t> chunks) {
         (held.contains(birth) ? recent : stored).push_back(birth);
   }
   recall_ = memory::recall_births(std::move(births));
-  cache_.clear();
+  again();
 }
 
 void Reading::memory_changed() {
-  cache_.clear();
+  again();
   if (!recall_) return;
   if (seen_.empty()) {
     recall_ = memory::recall_ordinals(ordinals_);

@@ -38,12 +38,15 @@ class Reading {
   // To be done before the next call. Where `chosen` is not null, the token to follow comes there, and no
   // logits to the sink.
   Work& step(io::TokenId token, const TokenLogits& sink, model::ChosenToken* chosen);
-  // Where chunks are read one by one: on to the next one, for another prefill of the same tokens.
+  // Where chunks are read one by one: on to the next one, for another prefill of the same tokens. True: it
+  // sees the same rows, so the read stands behind the prompt already.
   bool has_next() const { return attempts() && attempts()->has_next(); }
-  void next();
+  bool next();
+  // Behind the prompt once more, as if nothing had been generated. False: what it sees has changed since.
+  bool back_to_prompt();
   std::vector<std::int64_t> best_chunks() const;  // of those in order, the few whose text is looked at
   void attempt_next(const std::vector<std::int64_t>& chunks);  // these, in this order, and no others
-  void again() { cache_.clear(); }  // for another prefill of the same tokens, over the same rows
+  void again();  // for another prefill of the same tokens, over the same rows
   std::optional<double> behind() const { return attempts() ? attempts()->behind() : std::nullopt; }
   // Where chunks are read one by one, those of the best come first whose text speaks for an answer. To be
   // said before the first read.
@@ -69,6 +72,7 @@ class Reading {
     memory::FoundChunks* found = recall_ ? recall_->found() : nullptr;
     return found ? &found->attempts : nullptr;
   }
+  bool has_rows() const;  // memory: of any chunk
   RecallPolicy resolved_policy() const;
   RecallRule chosen_rule() const;
   void put_first();
@@ -89,6 +93,7 @@ class Reading {
   std::vector<std::vector<memory::RecalledRow>> recalled_;  // [L]
   std::vector<std::vector<std::int64_t>> ordinals_;         // [L] their names, which outlive writes
   std::vector<std::vector<std::int64_t>> seen_;  // [L] births of short-term rows, where not all are
+  std::vector<std::int64_t> prompt_rows_;        // [L] of the cache behind the prompt; empty: it is another
   SpeaksFor speaks_for_;
   bool planned_ = false;
   std::size_t attempted_ = 0;  // chunks, before the one that is read

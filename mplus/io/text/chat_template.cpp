@@ -114,6 +114,13 @@ ChatTemplate::MessageIds ChatTemplate::message(Role role, std::string_view text)
   return part;
 }
 
+std::vector<TokenId> ChatTemplate::start_with_system() const {
+  std::vector<TokenId> ids(conversation_start().begin(), conversation_start().end());
+  const std::vector<TokenId> system = default_system();
+  ids.insert(ids.end(), system.begin(), system.end());
+  return ids;
+}
+
 std::vector<TokenId> ChatTemplate::default_system() const {
   return default_system_.empty() ? std::vector<TokenId>{} : message(Role::system, default_system_).ids;
 }

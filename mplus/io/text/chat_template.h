@@ -35,10 +35,11 @@ class ChatTemplate {
 
   std::span<const TokenId> conversation_start() const {
     return start_;
-  }                                              // once, first: Llama 3's bos, or nothing
-  std::vector<TokenId> default_system() const;   // the system message the template adds when there is none
-  std::vector<TokenId> open_assistant() const;   // the prefix that makes the model answer
-  std::vector<TokenId> close_assistant() const;  // what follows the model's own text: <|im_end|>\n
+  }                                                // once, first: Llama 3's bos, or nothing
+  std::vector<TokenId> default_system() const;     // the system message the template adds when there is none
+  std::vector<TokenId> start_with_system() const;  // both, as they stand in front of a first message
+  std::vector<TokenId> open_assistant() const;     // the prefix that makes the model answer
+  std::vector<TokenId> close_assistant() const;    // what follows the model's own text: <|im_end|>\n
   std::span<const TokenId> stop_ids() const { return stop_ids_; }
   std::string_view name() const { return name_; }  // "chatml", "llama3"
 

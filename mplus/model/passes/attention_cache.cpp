@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mplus/core/error.h"
 #include "mplus/kernels/backend.h"
 #include "mplus/kernels/rows/rows.h"
 
@@ -45,6 +46,17 @@ void AttentionCache::set_assembled() {
 void AttentionCache::roll_back() {
   if (!assembled_) scouted_ = false;  // its rows may be half assembled
   for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].rows = assembled_ ? read_[l] : 0;
+}
+
+std::vector<std::int64_t> AttentionCache::all_rows() const {
+  std::vector<std::int64_t> rows;
+  for (const kernels::KvCache& layer : layers_) rows.push_back(layer.rows);
+  return rows;
+}
+
+void AttentionCache::truncate(const std::vector<std::int64_t>& rows) {
+  MPLUS_CHECK(assembled_ && rows.size() == layers_.size(), "rows of {} layers", rows.size());
+  for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].rows = read_[l] = rows[l];
 }
 
 // Layers lie together in pieces that are worth large pages; a cache that grows needs room for one piece more.

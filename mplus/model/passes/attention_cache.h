@@ -25,6 +25,9 @@ class AttentionCache {
   bool assembled() const { return assembled_; }
   void set_assembled();  // a pass has read its tokens
   void roll_back();      // a pass failed: as before it, so that it can be done again
+  // Of each layer the first rows stay, as many as it had before: what was read since counts as not read.
+  std::vector<std::int64_t> all_rows() const;  // [L]
+  void truncate(const std::vector<std::int64_t>& rows);
   // After a scout pass: short-term and window rows stand where the read will have them, behind room for bos
   // and front_rows(l) recalled rows. A read that recalls as many fills the room; otherwise it begins anew.
   bool scouted() const { return scouted_; }
