@@ -103,7 +103,8 @@ Steps<Answer> Answering::answer_from_memory() {
       next_ = prompt_logits_;
     } else {
       co_await reading_.prefill(prompt(), room, std::ssize(unread_) - 1, keep_logits_);
-      prompt_logits_ = next_;
+      prompt_logits_.clear();
+      if (may_pass_over()) prompt_logits_ = next_;
     }
     note_read();
     const auto decoding = Clock::now();
@@ -210,7 +211,7 @@ Steps<> Answering::pass_over(std::optional<std::int64_t> chunk) {
     by_base_ = true;
   } else {
     no_answer_ = true;
-    behind_prompt_ = reading_.back_to_prompt();
+    behind_prompt_ = !prompt_logits_.empty() && reading_.back_to_prompt();
     if (!behind_prompt_) reading_.again();
   }
   session_.rows_.truncate(already_read_ + (behind_prompt_ ? std::ssize(unread_) : 0));

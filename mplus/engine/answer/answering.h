@@ -39,6 +39,7 @@ class Answering {
   void reread_instead();  // what tells it anew
   Steps<bool> attempt();  // false: no answer, on to the next
   Steps<> pass_over(std::optional<std::int64_t> chunk);
+  bool may_pass_over() const { return reading_.has_next() || evidence_ || talk_ == Talk::maybe; }
   void note_read();
 
   std::optional<std::int64_t> chunk_seen() const;  // where one was read
@@ -115,7 +116,7 @@ class Answering {
   std::vector<io::TokenId> unread_;
   std::vector<float> next_;           // [V] logits of the token to come, or
   model::ChosenToken chosen_;         // that token, where its logits are not asked for
-  std::vector<float> prompt_logits_;  // [V] behind the prompt
+  std::vector<float> prompt_logits_;  // [V] behind the prompt, where an attempt may be passed over
   bool behind_prompt_ = false;        // there the next attempt begins: what it would read was read
   TokenLogits keep_logits_;
 };
