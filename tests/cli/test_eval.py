@@ -221,6 +221,11 @@ class Scripts(Evaluation):
         self.assertEqual(self.numbers(joined), self.numbers(whole))
         self.run_program(*self.arguments(*small, "--part", "3/2", task="mixed", report="no"), expect=2)
 
+    def test_a_short_mixed_stream_still_has_text_around_its_passages(self):
+        self.file("data.jsonl", questions(3))
+        run, = self.evaluate("--samples", "2", "--distances", "1", "--lengths", "32", "--columns", "hybrid", task="mixed")["runs"]
+        self.assertEqual(len(run["samples"]), 2)
+
     def test_evidence_is_part_of_what_a_run_is(self):
         self.file("data.jsonl", "".join(json.dumps({"id": f"u{n}", "question": f"Who is Zor {n}?", "answers": []}) + "\n" for n in range(2)))
         small = ("--samples", "2", "--distances", "4", "--columns", "hybrid")

@@ -15,7 +15,8 @@
 namespace mplus::eval {
 namespace {
 
-constexpr std::int64_t kLeastOfASet = 60;  // passages of a set in a stream, if there are that many
+constexpr std::int64_t kLeastOfASet = 60;     // passages of a set in a stream, if there are that many
+constexpr std::int64_t kAroundPassages = 64;  // chunks of other text in which a short passage stands
 
 // Of a passage that is gone on with: where the tokens begin that are given, how many these are, and how many
 // are scored behind them. 100, 24 and 104 of 256; less of shorter chunks.
@@ -68,7 +69,7 @@ class Mixed final : public ScriptTask {
     before_ = 2 * layout.N / layout.K;
     spread_ = options_.lengths.back() / chunker.size();
     length_ = before_ + spread_ + options_.distances.back();
-    const Fillers fillers(options_.distractors, chunker, 2 * length_, layout.K);
+    const Fillers fillers(options_.distractors, chunker, std::max(2 * length_, kAroundPassages), layout.K);
     std::vector<std::vector<Passage>> passages(static_cast<std::size_t>(streams));
     for (const auto& file : options_.sets) {
       const DataKind kind = kind_of(file);
@@ -106,7 +107,7 @@ class Mixed final : public ScriptTask {
   void add_questions(const std::filesystem::path& file, const Chunker& chunker, const Fillers& fillers,
                      std::vector<std::vector<Passage>>& passages) {
     const Groups groups = select_questions(read_questions(file, PassageNeed::required), chunker,
-                                           fillers.list(64, options_.seed, 1u << 30),
+                                           fillers.list(kAroundPassages, options_.seed, 1u << 30),
                                            {.samples = options_.samples,
                                             .most_answer_tokens = options_.most_answer_tokens,
                                             .seed = options_.seed,

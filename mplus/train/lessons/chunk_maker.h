@@ -39,6 +39,7 @@ struct ChunkOptions {
   double twice = 0;                              // chunks of facts that change a fact told earlier
   double chat_form = 0;                          // questions on facts of a text that are asked in a chat
   double mistaken = 0;                           // questions on facts that ask for something near, never told
+  double typed = 0;                              // questions on passages in small letters, without a mark
 };
 
 // The write of a stream: `update` counts from 0 in each life of a memory.

@@ -35,6 +35,14 @@ Window asked_and_said(std::vector<std::int32_t> asked, std::int64_t from, std::i
   return window;
 }
 
+// As many people type a question: in small letters (ASCII's), without its mark.
+std::string as_typed(std::string_view question) {
+  if (question.ends_with('?')) question.remove_suffix(1);
+  std::string typed(trim(question));
+  std::transform(typed.begin(), typed.end(), typed.begin(), lower);
+  return typed;
+}
+
 // Where its first answer begins.
 std::ptrdiff_t answer_begin(const Window& window) {
   return std::find(window.weight.begin(), window.weight.end(), 1.f) - window.weight.begin();
@@ -194,7 +202,8 @@ std::optional<Window> ChunkMaker::ask_passage(const Chunk& chunk, Random& random
   for (const std::int32_t q : order) {
     const QuestionSet::Question& asked = set.questions[static_cast<std::size_t>(q)];
     if (!whole && text.find(asked.answer) == text.npos) continue;
-    Window window = question(asked.question, asked.answer, false, random);
+    const bool typed = options_.typed > 0 && random.chance(options_.typed);
+    Window window = question(typed ? as_typed(asked.question) : asked.question, asked.answer, false, random);
     if (size(window.tokens) - window.asks_to > kLongestAnswer) continue;
     if (add_question(all, std::move(window), most) && !several) break;
   }

@@ -138,6 +138,7 @@ void read_lesson(Keys& keys, StageConfig& stage) {
   keys.take("chat_form", lesson.chunk.chat_form);
   keys.take("cloze", lesson.chunk.cloze);
   keys.take("mistaken", lesson.chunk.mistaken);
+  keys.take("typed", lesson.chunk.typed);
   if (const toml::table* table = keys.table("steps_of")) {
     Keys shares(*table, fmt::format("{}.steps_of", keys.where()));
     lesson.plain = lesson.context = lesson.fresh = lesson.live = 0;

@@ -133,6 +133,27 @@ TEST(TrainChunks, PassagesAreAskedOnlyWhereTheAnswerWasCutOut) {
   EXPECT_GT(asked, 20);
 }
 
+TEST(TrainChunks, QuestionsOnPassagesAreTypedInSmallLetters) {
+  ChunkOptions options = of_kind(ChunkKind::passage);
+  for (const double share : {0., .5, 1.}) {
+    options.typed = share;
+    const ChunkMaker maker(shared(), options, 3);
+    int typed = 0;
+    for (std::uint32_t stream = 0; stream < 60; ++stream) {
+      Random draw(1, {.stream = stream});
+      const auto window = maker.ask({.stream = stream}, {.newest = 0, .most = 96}, draw);
+      ASSERT_TRUE(window);
+      const std::string text = text_of(window->tokens);
+      const bool small = text.starts_with("Question: which colour does passage ");
+      EXPECT_TRUE(small || text.starts_with("Question: Which colour does passage ")) << text;
+      EXPECT_EQ(text.find('?') == text.npos, small) << text;
+      EXPECT_NE(text.find(" name\nAnswer: shade") == text.npos, small) << text;
+      typed += small;
+    }
+    EXPECT_NEAR(typed, share * 60, 15 * (share > 0 && share < 1)) << share;
+  }
+}
+
 TEST(TrainChunks, ADocumentGoesOnFromUpdateToUpdate) {
   ChunkOptions options = of_kind(ChunkKind::facts);
   options.document = 1;
