@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here"
 gpu=build/gpu
 kept=${MPLUS_GPU_FILES:-/tmp/mplus-gpu}
-piece_size=$((58 * 1024 * 1024))
+piece_size=$((55 * 1024 * 1024))
 # Headers and libraries of what CMakeLists.txt looks for; the rest of a package's dependencies is on every machine.
 packages=(libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libssl-dev libssl3 libpcre2-dev libpcre2-8-0 libutf8proc-dev
   libutf8proc2 libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libxml2-dev libxml2 libzip-dev libzip4 libzstd-dev
