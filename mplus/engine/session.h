@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "mplus/engine/answer/answer.h"
+#include "mplus/engine/answer/talk_rows.h"
 #include "mplus/engine/engine.h"
 #include "mplus/engine/event.h"
 #include "mplus/engine/record.h"
@@ -166,7 +167,8 @@ class Session {
   std::string numerics_id() const { return engine_->numerics_id(memory_.layout().long_term); }
   const memory::WindowRows& window_rows() const { return rows_; }
   std::int64_t turns() const { return turns_; }
-  bool is_memoryless() const { return memoryless_; }  // made by without_memory()
+  bool is_memoryless() const { return memoryless_; }              // made by without_memory()
+  const TalkRows* talk_rows() const { return talk_rows_.get(); }  // null: none are kept
 
  private:
   friend class Answering;
@@ -266,6 +268,13 @@ class Session {
   std::vector<memory::Drops> injected_drops_;
   bool changing_ = false;
   bool memoryless_ = false;  // though the model may have one
+  std::shared_ptr<const TalkRows> talk_rows_;
+  // Of a copy in which the base model answers by itself (answer/answering_talk.cpp).
+  struct {
+    bool as_long = false;    // its prompt is read so that rows of it can be kept
+    std::int64_t start = 0;  // rows of the template's start
+    std::int64_t kept = 0;   // rows behind them from an earlier answer, which count as read for this one
+  } talk_;
 };
 
 }  // namespace mplus::engine

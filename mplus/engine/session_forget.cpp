@@ -170,6 +170,7 @@ Steps<ForgetResult> Session::forget_steps(const std::vector<std::int64_t>& sourc
   ForgetResult result = forget_plan(sources, left);
   if (!left.empty()) memory_.rewrite(co_await write_again(left, ids));
   for (const auto& [update, spans] : left) record_.set_update(update, spans);
+  talk_rows_ = nullptr;
   for (std::int64_t i = window_size(); i-- > 0;) {
     const std::int64_t source = window_[static_cast<std::size_t>(i)].source;
     if (std::find(sources.begin(), sources.end(), source) == sources.end()) continue;

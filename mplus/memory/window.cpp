@@ -26,6 +26,20 @@ WindowRows::WindowRows(const WindowRows& other)
   common_ = other.common_;
 }
 
+WindowRows::WindowRows(const WindowRows& other, std::int64_t rows)
+    : dtype_(other.dtype_),
+      kv_(other.kv_),
+      row_bytes_(other.row_bytes_),
+      n_(rows),
+      columns_(other.columns_.size()) {
+  MPLUS_CHECK(0 <= rows && rows <= other.n_, "{} of {} rows", rows, other.n_);
+  const auto size = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rows) * row_bytes_);
+  for (std::size_t l = 0; l < columns_.size(); ++l) {
+    const Columns& from = other.columns_[l];
+    columns_[l] = {{from.k.begin(), from.k.begin() + size}, {from.v.begin(), from.v.begin() + size}};
+  }
+}
+
 void WindowRows::settle() const {
   if (!mirror_) mirror_ = std::make_shared<Mirror>();  // it was moved from
   if (mirror_.use_count() != 1) return;

@@ -20,6 +20,7 @@ class WindowRows {
  public:
   explicit WindowRows(const Layout& layout);
   WindowRows(const WindowRows& other);
+  WindowRows(const WindowRows& other, std::int64_t rows);  // the first of another's
   WindowRows& operator=(const WindowRows& other) { return *this = WindowRows(other); }
   WindowRows(WindowRows&&) = default;
   WindowRows& operator=(WindowRows&&) = default;
@@ -41,6 +42,7 @@ class WindowRows {
   // is the device, or has no room for them. For the engine's thread alone.
   kernels::RowBlock near(kernels::Queue& queue, std::int64_t layer) const;
   std::size_t row_size_bytes() const { return row_bytes_; }
+  std::size_t token_size_bytes() const { return 2 * columns_.size() * row_bytes_; }  // in all layers
   DType dtype() const { return dtype_; }
   void load(std::int64_t layer, std::span<const std::byte> k, std::span<const std::byte> v);  // then commit()
 

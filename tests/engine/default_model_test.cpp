@@ -280,6 +280,111 @@ TEST_F(DefaultModel, ATurnOfTheBaseIsReplayedAsItWas) {
     EXPECT_EQ(session.fork().say(next, options).tokens, again.fork().say(next, options).tokens);
 }
 
+// What lets rows be kept: a prompt's bits do not depend on its blocks.
+TEST_F(DefaultModel, ALongPromptHasTheSameBitsInAnyBlocks) {
+  const std::vector<io::TokenId> text = engine_->tokenizer().encode(kFacts);
+  const std::span<const io::TokenId> ids = std::span(text).first(100);
+  const auto rows_read = [&](const std::vector<std::size_t>& blocks) {
+    memory::WindowRows rows(engine_->layout());
+    model::AttentionCache cache(engine_->weights().config.layers, engine_->workspace().kv_shape());
+    std::size_t at = 0;
+    for (const std::size_t length : blocks) {
+      model::ReadItem item{.tokens = ids.subspan(at, length), .cache = &cache, .window = &rows};
+      item.logits_from = std::ssize(item.tokens);
+      item.as_long = true;
+      model::read_pass(engine_->workspace(), {&item, 1}, model::Adapter::none, nullptr);
+      at += length;
+    }
+    return rows;
+  };
+  const memory::WindowRows whole = rows_read({100});
+  for (const std::vector<std::size_t>& blocks :
+       {std::vector<std::size_t>{16, 84}, {50, 50}, {67, 33}, {20, 17, 16, 47}, {84, 16}}) {
+    const memory::WindowRows rows = rows_read(blocks);
+    ASSERT_EQ(rows.size(), whole.size());
+    const std::size_t size = 100 * rows.row_size_bytes();
+    for (std::int64_t l = 0; l < engine_->layout().layers; ++l) {
+      EXPECT_EQ(std::memcmp(rows.k(l), whole.k(l), size), 0) << blocks[0] << ", layer " << l;
+      EXPECT_EQ(std::memcmp(rows.v(l), whole.v(l), size), 0) << blocks[0] << ", layer " << l;
+    }
+  }
+}
+
+// What the base model read for its last answer is not read again; a session that has just been opened reads
+// all of it, to the same bits.
+class TalkWarmAndCold : public DefaultModel {
+ protected:
+  static GenerateOptions options_of(std::size_t turn) {
+    GenerateOptions options;
+    options.max_tokens = 12 + static_cast<std::int64_t>(5 * turn);
+    options.chances = 3;
+    if (turn % 2 == 1) options.sampling = {.temperature = 0.8f, .repetition_penalty = 1.2f, .seed = turn};
+    return options;
+  }
+  static Session opened(const Session& session) {
+    const fs::path file = fs::temp_directory_path() / ("mplus_talk_" + std::to_string(::getpid()));
+    save_session_file(session, file);
+    Session loaded = load_session_file(*engine_, file);
+    fs::remove(file);
+    return loaded;
+  }
+  static void expect_same(const Answer& warm, const Answer& cold) {
+    EXPECT_EQ(warm.by_base, cold.by_base);
+    EXPECT_EQ(warm.text, cold.text);
+    EXPECT_EQ(warm.tokens, cold.tokens);
+    EXPECT_EQ(warm.prompt_tokens, cold.prompt_tokens);
+    ASSERT_EQ(warm.chances.size(), cold.chances.size());
+    for (std::size_t i = 0; i < warm.chances.size(); ++i) {
+      EXPECT_EQ(warm.chances[i].log_probability, cold.chances[i].log_probability) << i;
+      for (std::size_t k = 0; k < warm.chances[i].best.size(); ++k)
+        EXPECT_EQ(warm.chances[i].best[k].log_probability, cold.chances[i].best[k].log_probability) << i;
+    }
+  }
+  // Both take the turn; blocks of the prompt are of other lengths where all of it is read.
+  static Answer say(Session& session, const char* message, std::size_t turn) {
+    Session cold = opened(session);
+    EXPECT_EQ(cold.talk_rows(), nullptr);
+    engine_->runner().set_prompt_tokens(turn % 3 == 0 ? 256 : 64);
+    const Answer anew = cold.say(message, options_of(turn));
+    engine_->runner().set_prompt_tokens(256);
+    const Answer answer = session.say(message, options_of(turn));
+    expect_same(answer, anew);
+    return answer;
+  }
+};
+
+TEST_F(TalkWarmAndCold, GiveTheSameBits) {
+  Session session(*engine_);
+  ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);
+  std::size_t turn = 0, by_base = 0;
+  std::int64_t kept = 0;
+  for (const char* message : {"Write a poem about the sea.", "What is the cat of the baker called?",
+                              "Write another one, about autumn.", "Thank you, you are very helpful!",
+                              "Tell me a joke.", "Write a story about a king and his dog."}) {
+    const bool answered_by_base = say(session, message, turn++).by_base;
+    by_base += answered_by_base ? 1 : 0;
+    if (!answered_by_base || !session.talk_rows()) continue;
+    EXPECT_GT(session.talk_rows()->size(), kept);
+    kept = session.talk_rows()->size();
+  }
+  EXPECT_GE(by_base, 4u);
+  EXPECT_GT(kept, 100);
+}
+
+TEST_F(TalkWarmAndCold, GiveTheSameBitsAfterATurnWasEdited) {
+  Session session(*engine_);
+  session.set_system_message("You are a friendly poet who likes the sea, harbours and small boats.");
+  std::size_t turn = 0;
+  for (const char* message :
+       {"Write a poem about the sea.", "Write a story about a king.", "Tell me a joke."}) {
+    Session edited = session.fork();
+    EXPECT_TRUE(say(session, message, turn++).by_base);
+    say(edited, "Write a haiku about winter.", turn);
+    say(edited, "Thank you, you are very helpful!", turn);
+  }
+  ASSERT_NE(session.talk_rows(), nullptr);
+}
+
 TEST_F(DefaultModel, TextThatWaitsIsTheNewest) {
   Session session(*engine_);
   ASSERT_GT(session.remember(kFacts, "facts.txt").updates, 0);

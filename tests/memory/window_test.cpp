@@ -27,8 +27,13 @@ TEST(WindowRows, AppendEraseTruncate) {
   EXPECT_EQ(at(rows.k(1), 0), 1.0f);
   EXPECT_EQ(at(rows.k(1), 3), -4.0f);
   EXPECT_EQ(at(rows.v(0), 2), 40.0f);
+  const WindowRows first(rows, 1);
   rows.truncate(1);
   EXPECT_EQ(rows.size(), 1);
+  ASSERT_EQ(first.size(), 1);
+  EXPECT_EQ(at(first.k(1), 0), 1.0f);
+  EXPECT_EQ(at(first.v(0), 0), 10.0f);
+  EXPECT_EQ(first.token_size_bytes(), 16u);
 }
 
 }  // namespace

@@ -67,15 +67,16 @@ SpeaksFor Answering::speaks_for() const {
   return [this](std::int64_t chunk) { return evidence_->speaks_for(chunk_text(session_.record_, chunk)); };
 }
 
-std::vector<io::TokenId> Answering::unread_tokens() const {
+std::vector<io::TokenId> Answering::tokens_from(std::int64_t begin) const {
   std::vector<io::TokenId> ids;
-  for (std::int64_t i = already_read_; i < session_.window_size(); ++i)
+  for (std::int64_t i = begin; i < session_.window_size(); ++i)
     ids.push_back(session_.window_[static_cast<std::size_t>(i)].id);
   return ids;
 }
 
 Prompt Answering::prompt() const {
-  return {unread_, place_.scouts_begin - already_read_, place_.scouts_end - already_read_};
+  return {unread_, place_.scouts_begin - already_read_, place_.scouts_end - already_read_,
+          session_.talk_.as_long};
 }
 
 Steps<Answer> Answering::run() {
@@ -94,7 +95,7 @@ Steps<Answer> Answering::answer_from_memory() {
   auto began = Clock::now();
   unread_ = unread_tokens();
   if (rereads) co_await put_reread();
-  answer_.prompt_tokens = std::ssize(unread_);
+  answer_.prompt_tokens = std::ssize(unread_) + session_.talk_.kept;
   const std::int64_t expected = replayed_ ? std::ssize(replayed_->answer_ids) : options_.max_tokens;
   for (;; began = Clock::now()) {
     const std::int64_t room = std::min(expected, session_.window_tokens());

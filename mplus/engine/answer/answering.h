@@ -32,7 +32,9 @@ class Answering {
   Steps<Answer> run();
 
  private:
-  std::vector<io::TokenId> unread_tokens() const;
+  std::vector<io::TokenId> tokens_from(std::int64_t begin) const;  // of the window
+  std::vector<io::TokenId> unread_tokens() const { return tokens_from(already_read_); }
+  std::int64_t asked_from() const { return already_read_ - session_.talk_.kept; }  // read for this or kept
   Prompt prompt() const;
   Steps<> put_reread();  // in front of the question
   void put_in_front(std::span<const std::int64_t> best, std::int64_t n, std::int64_t answer_tokens);
@@ -58,6 +60,8 @@ class Answering {
   Steps<> judge();
   bool is_spoken_of() const;
   Session conversation() const;
+  void begin_with_rows(Session& conversation, bool has_system) const;
+  void keep_rows(const Session& conversation, const Answer& answer);
   GenerateOptions base_options() const;
   Steps<Answer> answer_by_base();
   Steps<Answer> take_base_answer();

@@ -7,7 +7,6 @@
 #include "mplus/core/error.h"
 #include "mplus/engine/answer/answering.h"
 #include "mplus/engine/answer/reread.h"
-#include "mplus/engine/generation.h"
 
 namespace mplus::engine {
 namespace {
@@ -99,9 +98,44 @@ Session Answering::conversation() const {
   copy.window_ = Session::tokens_of(start, copy.record_.add_source({"conversation", Speaker::system, ""}));
   for (const WindowToken& t : session_.window_)
     if (whole.contains(t.source)) copy.window_.push_back(t);
-  if (has_system) copy.rows_.truncate(0);
-  else copy.rows_ = engine_.talk_start_rows();
+  begin_with_rows(copy, has_system);
   return copy;
+}
+
+// What was read already: the template's start, and what is kept of the conversation. A short one is read as
+// short prompts are, and one that does not fit loses its own start: of these nothing is kept. Which of them
+// it is follows from the conversation alone.
+void Answering::begin_with_rows(Session& conversation, bool has_system) const {
+  conversation.talk_rows_ = nullptr;
+  if (has_system) conversation.rows_.truncate(0);
+  else conversation.rows_ = engine_.talk_start_rows();
+  const std::int64_t start = conversation.rows_.size();
+  const io::ChatTemplate& chat = *engine_.chat_template();
+  const std::int64_t all = conversation.window_size() +
+                           std::ssize(chat.message(io::Role::user, place_.question).ids) +
+                           std::ssize(chat.open_assistant());
+  const std::int64_t fewest = std::max(model::kLeastAlike, engine_.workspace().short_rows() + 1);
+  const bool as_long = engine_.device().is_cpu() && all <= session_.window_tokens() && all - start >= fewest;
+  conversation.talk_ = {.as_long = as_long, .start = start};
+  if (!as_long || !session_.talk_rows_) return;
+  std::vector<io::TokenId> ids;
+  for (const WindowToken& t : conversation.window_) ids.push_back(t.id);
+  const TalkRows& kept = *session_.talk_rows_;
+  const std::int64_t rows = std::min(kept.common(ids, start), all - model::kLeastAlike);
+  if (rows <= start) return;
+  conversation.rows_ = kept.first(rows);
+  conversation.talk_.kept = rows - start;
+}
+
+// Of the prompt alone: an answer's tokens were computed one by one, and are read anew.
+void Answering::keep_rows(const Session& conversation, const Answer& answer) {
+  session_.talk_rows_ = nullptr;
+  const bool overflowed = conversation.record_.updates() != session_.record_.updates();
+  if (!conversation.talk_.as_long || overflowed) return;
+  std::vector<io::TokenId> ids;
+  for (const WindowToken& t : conversation.window_) ids.push_back(t.id);
+  ids.resize(static_cast<std::size_t>(conversation.rows_.size() - answer.read_tokens));
+  session_.talk_rows_ = TalkRows::kept(std::move(ids), conversation.talk_.start, conversation.rows_);
 }
 
 GenerateOptions Answering::base_options() const {
@@ -119,11 +153,11 @@ GenerateOptions Answering::base_options() const {
 
 Steps<Answer> Answering::answer_by_base() {
   Session copy = conversation();
-  Generation generation = Generation::ask(copy, place_.question, base_options());
-  co_await work_of(generation);
-  Answer answer = generation.answer();
+  const GenerateOptions options = base_options();
+  Answer answer = co_await copy.turn(place_.question, options, nullptr);
   if (answer.reason == StopReason::cancelled && answer.tokens.empty())
     fail(ErrorCode::cancelled, "stopped on request");
+  keep_rows(copy, answer);
   answer.by_base = true;
   answer.recall = RecallRule::none;
   answer.recalled_births.assign(static_cast<std::size_t>(engine_.layout().layers), {});

@@ -85,7 +85,7 @@ Steps<bool> Answering::generate_tokens(std::string quotes) {
   // Without a tokenizer a model speaks in ids alone.
   AnswerText text(engine_.has_tokenizer() ? &engine_.tokenizer() : nullptr, options_,
                   none_is_none() ? engine_.recall_policy().no_answer : "", quotes, refutes());
-  NextToken next(engine_, options_, unread_, quotes);
+  NextToken next(engine_, options_, tokens_from(asked_from()), quotes);
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options_.max_tokens, 1 << 16));
   answer_.tokens.reserve(expected);
   session_.window_.reserve(session_.window_.size() + expected);

@@ -147,13 +147,14 @@ memory::Votes Reading::totals_of(memory::Votes votes) const {
   return votes;
 }
 
-// Even ones: a row's bits depend on its block only where that is a token or two. A read that somebody looks
+// Even ones: a row's bits depend on its block only where that is short. A read that somebody looks
 // into is one pass; and where rows are recalled inside the pass, all that ask are in the first.
 std::vector<std::int64_t> Reading::blocks(const Prompt& prompt) const {
   const std::int64_t T = std::ssize(prompt.tokens);
   const bool chosen_before = !recall_ || recall_->wants_scout();
   const std::int64_t first = chosen_before ? 0 : prompt.scouts_end;
-  const std::int64_t most = engine_->runner().prompt_tokens();
+  const std::int64_t least = prompt.as_long ? 2 * model::kLeastAlike : 1;
+  const std::int64_t most = std::max(engine_->runner().prompt_tokens(), least);
   if (options_->taps || T - first <= most) return {T};
   std::vector<std::int64_t> lengths;
   if (first > 0) lengths.push_back(first);
@@ -176,6 +177,7 @@ Steps<> Reading::prefill(Prompt prompt, std::int64_t expected, std::int64_t logi
     Prefill block;
     block.item = item(prompt.tokens.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
     block.item.logits_from = logits_from - at;
+    block.item.as_long = prompt.as_long;
     block.item.stop = options_->cancel.flag;
     block.item.taps = options_->taps;
     block.logits = &sink;

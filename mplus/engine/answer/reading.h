@@ -20,6 +20,7 @@ namespace mplus::engine {
 struct Prompt {
   std::span<const io::TokenId> tokens;
   std::int64_t scouts_begin = 0, scouts_end = 0;
+  bool as_long = false;  // model::ReadItem
 };
 
 class Reading {

@@ -88,10 +88,12 @@ void Runner::finish(std::span<Work> works) {
 }
 
 bool Runner::is_short(const WorkItem& item) const {
-  return std::ssize(read_of(*item.work)->tokens) <= workspace_.short_rows();
+  const model::ReadItem& read = *read_of(*item.work);
+  return !read.as_long && std::ssize(read.tokens) <= workspace_.short_rows();
 }
 
-// How a prompt is computed follows from its own length: short ones and others are not in the same pass.
+// How a prompt is computed follows from itself, mostly from its length: short ones and others are not in the
+// same pass.
 void Runner::read_in_passes(std::span<WorkItem* const> items) {
   while (!items.empty()) {
     std::size_t count = 0;

@@ -340,7 +340,10 @@ void hand_over(Workspace& w, std::span<const Share> shares) {
 // and tokens that are alone in a pass in the most exact one.
 kernels::Rows kind_of(Workspace& w, std::span<const Share> shares) {
   std::int64_t longest = 0;
-  for (const Share& s : shares) longest = std::max(longest, s.T);
+  for (const Share& s : shares) {
+    if (s.item->as_long) return kernels::Rows::batched;
+    longest = std::max(longest, s.T);
+  }
   if (longest <= 1) return kernels::Rows::few;
   return longest <= w.short_rows() ? kernels::Rows::some : kernels::Rows::batched;
 }

@@ -59,7 +59,10 @@ struct ReadItem {
   memory::Recall* recall = nullptr;        // null: nothing is recalled
   std::int64_t scouts_begin = 0;           // tokens[begin, end) are the ones that ask
   std::int64_t scouts_end = 0;
-  std::int64_t logits_from = 0;   // rows below are not turned into logits
+  std::int64_t logits_from = 0;  // rows below are not turned into logits
+  // Computed as a long prompt is, though it may be short: a row's bits do not depend on how many are read
+  // with it, as long as they are kLeastAlike.
+  bool as_long = false;
   ChosenToken* chosen = nullptr;  // not null: comes instead of the last token's logits
   const ReadTaps* taps = nullptr;
   // In front of this layer the pass ends for a plain item whose taps alone are wanted: no logits, and the
@@ -71,6 +74,9 @@ struct ReadItem {
   // which need not be rotated again. So it costs less than the read itself.
   ScoutStates* scout = nullptr;
 };
+
+// Attention of fewer queries may be computed in another way on the processor.
+inline constexpr std::int64_t kLeastAlike = 16;
 
 // Receives logits [V] of a token of an item; they are gone when the call returns.
 using LogitsSink = std::function<void(std::size_t item, std::int64_t token, std::span<const float> logits)>;

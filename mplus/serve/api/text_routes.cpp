@@ -69,7 +69,7 @@ std::string metrics_text(Services& services) {
   gauge("step_seconds", "Time of the last step.", services.scheduler.last_step_seconds());
   gauge("memories_open", "Memories that are held open.", static_cast<double>(services.memories.open_count()));
   gauge("rows_bytes", "Host memory of memories' rows, those in files aside.",
-        static_cast<double>(host_budget().used()));
+        static_cast<double>(host_budget().used() + host_budget().spare_used()));
   gauge("store_bytes", "Disk that the store takes: database, states and segments.",
         static_cast<double>(services.store.disk_bytes()));
   counter("prompt_tokens_total", "Tokens of prompts.", m.prompt_tokens);
