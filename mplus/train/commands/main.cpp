@@ -80,12 +80,7 @@ void add_options(CLI::App& app, std::string& config, mplus::train::RunOptions& o
       ->type_name("TEXT");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to a process that is gone: an error, not the end of this one
+int run_program(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "evaluate")
     return mplus::train::evaluate_command(argc - 1, argv + 1, stop);
   if (argc > 1 && std::string_view(argv[1]) == "questions")
@@ -110,12 +105,21 @@ int main(int argc, char** argv) {
   add_options(app, config, options);
   CLI11_PARSE(app, argc, argv);
   options.stop = &stop;
+  const auto end = mplus::train::run(mplus::train::load_run_config(config), options);
+  if (mplus::train::process_place().share.process == 0)
+    fmt::print("{}: {}\n", end == mplus::train::RunEnd::finished ? "finished" : "stopped, to be resumed",
+               (options.out / "delta.safetensors").string());
+  return end == mplus::train::RunEnd::finished || !stop ? 0 : 130;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to a process that is gone: an error, not the end of this one
   try {
-    const auto end = mplus::train::run(mplus::train::load_run_config(config), options);
-    if (mplus::train::process_place().share.process == 0)
-      fmt::print("{}: {}\n", end == mplus::train::RunEnd::finished ? "finished" : "stopped, to be resumed",
-                 (options.out / "delta.safetensors").string());
-    return end == mplus::train::RunEnd::finished || !stop ? 0 : 130;
+    return run_program(argc, argv);
   } catch (const std::exception& e) {
     fmt::print(stderr, "mplus-train: {}\n",
                mplus::train::failure_text(e, "Lower `streams` or `reads` of the recipe's stage"));

@@ -137,6 +137,7 @@ Tensor AnswerQueue::settled(const Tensor& scores, std::vector<Waiting>& question
 
 void AnswerQueue::generate(const Fronts& fronts, std::vector<Waiting>& questions) {
   std::vector<Ids> windows;
+  windows.reserve(questions.size());
   for (const Waiting& question : questions) windows.push_back(question.window);
   std::vector<Growing> answers(questions.size(), Growing(plan_, tokenizer_));
   reader_.generate(

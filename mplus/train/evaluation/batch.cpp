@@ -50,6 +50,7 @@ Tensor recalled_shares(const Model& model, const Batch& b, const std::vector<Ten
   const Tensor right = b.gold > 0;
   const Tensor whole = right.sum(1).clamp_min(1).to(torch::kFloat64) * static_cast<double>(model.memory.K);
   std::vector<Tensor> layers;
+  layers.reserve(births.size());
   for (const Tensor& layer : births)
     layers.push_back(
         right.gather(1, layer.clamp_min(0).floor_divide(model.memory.K)).logical_and(layer >= 0).sum(1) /

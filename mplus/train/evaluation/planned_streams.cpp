@@ -54,6 +54,7 @@ void PlannedStreams::write(std::int64_t u) {
     place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   const Tensor back = upload(place, {S}, torch::kInt64, model_.device());
   std::vector<Tensor> rows;
+  rows.reserve(parts.size());
   for (const std::vector<Tensor>& part : parts) rows.push_back(torch::cat(part, 0).index_select(0, back));
   memory_.update(model_, rows, drops(u, rows.front().size(1)));
 }

@@ -56,7 +56,7 @@ class Processes {
 // The sum over all processes of a value without gradient; the value itself where there is one process.
 inline Tensor sum_over(Processes* processes, const Tensor& value) {
   if (!processes) return value;
-  const Tensor sum = value.detach().clone();
+  Tensor sum = value.detach().clone();
   processes->sum(sum);
   return sum;
 }

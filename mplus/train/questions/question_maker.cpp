@@ -33,6 +33,7 @@ std::vector<std::string> QuestionMaker::pose(std::span<const std::string> passag
       },
       {}, options_.temperature);
   std::vector<std::string> texts;
+  texts.reserve(made.size());
   for (const auto& tokens : made) texts.push_back(tokenizer_.decode(tokens, /*skip_specials=*/true));
   return texts;
 }

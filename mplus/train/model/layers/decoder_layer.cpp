@@ -179,7 +179,7 @@ struct Layer : Function<Layer> {
     data["mlp"] = in.gate_up.requires_grad() || in.down.requires_grad();
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients);
+  static variable_list backward(AutogradContext* context, const variable_list& gradients);
 };
 
 // The way back through a layer, from its output to its input.
@@ -322,7 +322,7 @@ class LayerBackward {
       dqkv_bias_, dq_norm_, dk_norm_;
 };
 
-variable_list Layer::backward(AutogradContext* context, variable_list gradients) {
+variable_list Layer::backward(AutogradContext* context, const variable_list& gradients) {
   return LayerBackward(context).run(gradients);
 }
 
