@@ -140,6 +140,29 @@ TEST_F(DefaultModel, WhatSeesTheSameIsReadOnce) {
   EXPECT_EQ(prompts, 1);
 }
 
+// Nothing has been dropped yet, and what nobody told is not made up of all that is there.
+TEST_F(DefaultModel, AYoungMemoryIsReadInTurn) {
+  Session session(*engine_);
+  const std::string story = read_text_file("examples/story/winter_light.txt").substr(0, 5200);
+  ASSERT_GT(session.remember(story, "story.txt").updates, 2);
+  ASSERT_EQ(session.memory().long_term().size(0), 0);
+  GenerateOptions options;
+  options.max_tokens = 12;
+  const auto says = [&](const char* question, const char* said) {
+    return session.ask(question, options).text.find(said) != std::string::npos;
+  };
+  for (const auto& [question, answer] : {std::pair{"Where was Ingrid Dahl born?", "Bergen"},
+                                         {"What is the name of Ingrid Dahl's parrot?", "Nokta"},
+                                         {"On which day is the meeting with Clara Novak?", "Thursday"}})
+    EXPECT_TRUE(says(question, answer)) << question;
+  int not_known = 0;
+  for (const char* question : {"Who is the dentist?", "What is the name of the horse?", "Who is the mayor?",
+                               "How tall is the church tower?", "Who is the baker?"})
+    not_known += says(question, "I do not know.");
+  EXPECT_GE(not_known, 4);
+  EXPECT_FALSE(session.fork().say("Where was Ingrid Dahl born?", options).seen_births.empty());
+}
+
 // Both passages speak for an answer; the newer one is put in front of the question.
 TEST_F(DefaultModel, OfTwoPassagesTheNewerOneIsReadAgain) {
   Session session(*engine_);

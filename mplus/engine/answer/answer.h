@@ -68,7 +68,7 @@ struct WhyChunk {
 
 // What was said on a passage that speaks of others than the question names, and so was no answer.
 struct Refuted {
-  std::optional<std::int64_t> chunk;  // none: text in the window, or all of a young memory
+  std::optional<std::int64_t> chunk;  // none: text in the window
   std::string said;
   std::string names;  // of the question, which the passage does not speak of
 };

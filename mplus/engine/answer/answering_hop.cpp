@@ -41,7 +41,7 @@ bool Answering::may_hop() {
   hop_.emplace(*evidence_, place_.question);
   const Hop::Passages passages = hop_passages();
   std::vector<std::int64_t> found = reading_.found_order();
-  if (found.empty()) found = passages.find(place_.question);  // a young memory, which is read as a whole
+  if (found.empty()) found = passages.find(place_.question);  // a memory that is read as a whole
   link_ = hop_->from(found, passages);
   return link_.has_value();
 }

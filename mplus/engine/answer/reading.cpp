@@ -82,12 +82,17 @@ bool Reading::has_rows() const {
   return false;
 }
 
+// Read in turn, a memory that has dropped nothing yet has chunks to choose from, too.
+bool Reading::anything_to_recall() const {
+  const bool slots = policy_.over_everything && policy_.read_over == ReadOver::attempts;
+  for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
+    if (memory_->long_term().size(l) > 0 || (slots && memory_->short_term(l).n > 0)) return true;
+  return false;
+}
+
 Steps<> Reading::plan(Prompt prompt) {
   planned_ = true;
-  bool anything_to_recall = false;
-  for (std::int64_t l = 0; l < memory_->layout().layers; ++l)
-    anything_to_recall = anything_to_recall || memory_->long_term().size(l) > 0;
-  const bool plan_recall = recall_ && anything_to_recall;
+  const bool plan_recall = recall_ && anything_to_recall();
   const bool scout_for_recall = plan_recall && recall_->wants_scout();
   const bool scout_for_why = (options_->why || options_->reread > 0) && memory_->layout().has_long_term() &&
                              !options_->plain && has_rows();

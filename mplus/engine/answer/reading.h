@@ -74,6 +74,7 @@ class Reading {
     return found ? &found->attempts : nullptr;
   }
   bool has_rows() const;  // memory: of any chunk
+  bool anything_to_recall() const;
   RecallPolicy resolved_policy() const;
   RecallRule chosen_rule() const;
   void put_first();

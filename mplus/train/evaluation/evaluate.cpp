@@ -138,9 +138,9 @@ class StreamGroup {
   void add_by_order(const AskedBatch& asked, const std::string& column, const ChunkOrder& chunks) {
     if (!wants(column)) return;
     using From = ChunkSearch::From;
-    if (asked.over == ReadOver::attempts && memory().stored() > 0 && column != "reread")
+    if (asked.over == ReadOver::attempts && column != "reread" && asked.search.has_choice())
       return add_attempts(asked, column, chunks);
-    const bool alone = asked.over != ReadOver::everything;
+    const bool alone = asked.over != ReadOver::everything && memory().stored() > 0;
     const Batch& b = asked.batch;
     const TakenRows taken = asked.search.take(chunks.order, chunks.chosen, chunks.by_score,
                                               alone ? From::everything : From::store);

@@ -168,15 +168,17 @@ RecallFronts Reader::chosen_fronts(const StreamMemory& memory, const Tensor& str
     const Tensor is_slot = rows >= stored;
     const Tensor in_store = rows.clamp_max(stored - 1), slot = (rows - stored).clamp_min(0);
     const Tensor stream = streams.unsqueeze(1);
+    const auto rows_of = [&](const Tensor& slots, const GrowingRows& kept, const Tensor& which) {
+      const Tensor of_slots = slots.index({stream, slot});
+      return stored == 0 ? of_slots : torch::where(which, of_slots, kept.view().index({stream, in_store}));
+    };
     // By birth, slots behind long-term rows, padding first.
-    Tensor key = torch::where(is_slot, memory.births(m).index({stream, slot}) + newest,
-                              store.birth.view().index({stream, in_store}));
+    Tensor key = rows_of(memory.births(m) + newest, store.birth, is_slot);
     key.masked_fill_(torch::arange(k, key.options()).unsqueeze(0) >= count.unsqueeze(1), -1);
     const Tensor order = torch::argsort(key, /*stable=*/true, -1, /*descending=*/false);
     key = key.gather(1, order);
     result.recalled_births.push_back(torch::where(key < newest, key, torch::full_like(key, -1)));
-    const Tensor hidden = torch::where(is_slot.unsqueeze(2), memory.short_term(m).index({stream, slot}),
-                                       store.hidden.view().index({stream, in_store}))
+    const Tensor hidden = rows_of(memory.short_term(m), store.hidden, is_slot.unsqueeze(2))
                               .gather(1, order.unsqueeze(2).expand({-1, -1, memory.short_term(m).size(2)}));
     result.fronts.push_back(front(l, hidden, count, nullptr));
   }

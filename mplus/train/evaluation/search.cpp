@@ -43,6 +43,14 @@ Opinion opinion(const Tensor& scores, std::int64_t top) {
   return {standardised(mean, held) * held, scores.isfinite().sum(-1).to(torch::kFloat64)};
 }
 
+// Of each layer. Where nothing is stored yet, memory is read as a whole, unless its chunks are read in turn.
+std::int64_t rows_to_take(const Model& model, const StreamMemory& memory) {
+  const RecallPolicy& policy = model.memory.recall;
+  const std::int64_t slots = policy.over_everything ? memory.slots() : 0;
+  if (memory.stored() == 0 && policy.read_over != ReadOver::attempts) return 0;
+  return std::min(model.memory.K0, memory.stored() + slots);
+}
+
 }  // namespace
 
 Tensor ChunkVotes::order() const {
@@ -78,9 +86,7 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
                          const Tensor& askers, const Tensor& streams, RowFormat rows)
     : over_everything_(model.memory.recall.over_everything),
       K_(model.memory.K),
-      most_(memory.stored() == 0
-                ? 0
-                : std::min(model.memory.K0, memory.stored() + (over_everything_ ? memory.slots() : 0))),
+      most_(rows_to_take(model, memory)),
       in_store_(memory.stored()),
       streams_(streams) {
   const std::int64_t M = model.memory_layers(), Q = streams.size(0), n = memory.updates();
@@ -99,14 +105,17 @@ ChunkSearch::ChunkSearch(const Model& model, const StreamMemory& memory, const s
     };
     Tensor by_birth =
         torch::full({Q, n * K_}, -std::numeric_limits<float>::infinity(), doubles.dtype(torch::kFloat32));
+    const Tensor& recent = memory.births(m);  // [S, slots]
+    if (most_ > 0) places_.push_back(torch::zeros({recent.size(0), n * K_}, recent.options()));
     if (memory.stored() > 0) {
       const Tensor births = memory.long_term(m).birth.view();  // [S, m]
       by_birth = placed(by_birth, births, stored_scores(memory, m, rows, queries, askers, streams));
       const Tensor places = torch::arange(births.size(1), births.options()).expand_as(births);
-      places_.push_back(torch::zeros({births.size(0), n * K_}, births.options()).scatter_(1, births, places));
-      const Tensor& recent = memory.births(m);
-      const Tensor slots = memory.stored() + torch::arange(recent.size(1), births.options());
-      if (over_everything_) places_.back().scatter_(1, recent, slots.expand_as(recent));
+      places_.back().scatter_(1, births, places);
+    }
+    if (most_ > 0 && over_everything_) {
+      const Tensor slots = memory.stored() + torch::arange(recent.size(1), recent.options());
+      places_.back().scatter_(1, recent, slots.expand_as(recent));
     }
     const Tensor slots = rms_norm(memory.short_term(m), model.memory_norm(m), model.config.norm_epsilon);
     const Tensor recent_keys = project(model.key, m, slots).index_select(0, streams).to(torch::kFloat32);

@@ -54,6 +54,7 @@ class ChunkSearch {
   // What recall puts in order: the store's chunks, or all of them, as the model says.
   const ChunkVotes& competing() const { return over_everything_ ? everything_ : long_term_; }
 
+  bool has_choice() const { return most_ > 0; }  // else memory is read as a whole
   // Rows that each layer takes: of `chosen` chunks ([Q], counted from the best in `order`), best chunk first,
   // until K0 are taken. by_score: the last chunk gives its best-scored rows, else its oldest. `from`: rows of
   // the store, or also slots of short-term memory, which are numbered behind them; where these compete, they
