@@ -223,7 +223,7 @@ class Scripts(Evaluation):
 
     def test_a_short_mixed_stream_still_has_text_around_its_passages(self):
         self.file("data.jsonl", questions(3))
-        run, = self.evaluate("--samples", "2", "--distances", "1", "--lengths", "32", "--columns", "hybrid", task="mixed")["runs"]
+        run, = self.evaluate("--samples", "2", "--distances", "1", "--lengths", "128", "--columns", "hybrid", task="mixed")["runs"]
         self.assertEqual(len(run["samples"]), 2)
 
     def test_evidence_is_part_of_what_a_run_is(self):
