@@ -396,7 +396,11 @@ TEST_F(TalkWarmAndCold, GiveTheSameBits) {
 
 TEST_F(TalkWarmAndCold, GiveTheSameBitsAfterATurnWasEdited) {
   Session session(*engine_);
-  session.set_system_message("You are a friendly poet who likes the sea, harbours and small boats.");
+  std::string who =
+      "You are a friendly poet who likes the sea, harbours and small boats.";  // kept from 128 tokens on
+  for (const char* port : {"Bergen", "Lisbon", "Utrecht", "Genoa", "Odessa", "Riga", "Porto", "Galway"})
+    who += std::string(" You have written many long and short poems about the old harbour of ") + port + ".";
+  session.set_system_message(who);
   std::size_t turn = 0;
   for (const char* message :
        {"Write a poem about the sea.", "Write a story about a king.", "Tell me a joke."}) {

@@ -11,6 +11,11 @@
 namespace mplus::engine {
 namespace {
 
+// Tokens of a conversation: to read a shorter one again costs less than to read it as a long prompt, apart
+// from others' short ones.
+constexpr std::int64_t kWorthKeeping = 128;
+static_assert(kWorthKeeping >= model::kLeastAlike);
+
 constexpr std::size_t kChunksLookedAt = 3;  // the best by words
 
 }  // namespace
@@ -114,7 +119,7 @@ void Answering::begin_with_rows(Session& conversation, bool has_system) const {
   const std::int64_t all = conversation.window_size() +
                            std::ssize(chat.message(io::Role::user, place_.question).ids) +
                            std::ssize(chat.open_assistant());
-  const std::int64_t fewest = std::max(model::kLeastAlike, engine_.workspace().short_rows() + 1);
+  const std::int64_t fewest = std::max(kWorthKeeping, engine_.workspace().short_rows() + 1);
   const bool as_long = engine_.device().is_cpu() && all <= session_.window_tokens() && all - start >= fewest;
   conversation.talk_ = {.as_long = as_long, .start = start};
   if (!as_long || !session_.talk_rows_) return;
